@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STATS_SUMMARY_H
+#define STATS_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stats/histogram.h"
+
+/* Mean and variance in one pass (Welford 1962; merge: Chan, Golub, LeVeque 1979). */
+struct running {
+	uint64_t count;
+	double mean, m2;
+	double minimum, maximum;
+};
+
+void running_clear(struct running *running);
+void running_add(struct running *running, double value);
+void running_merge(struct running *into, const struct running *from);
+double running_stddev(const struct running *running); /* n - 1; NaN below two */
+
+/* Latencies of one run or one phase, nanoseconds; what a record's "latency" holds. */
+struct latency_summary {
+	uint64_t count;
+	double mean_ns, stddev_ns;	/* NaN: none */
+	int64_t min_ns, max_ns;		/* exact; INT64_MIN when count is 0 */
+	int64_t p50_ns, p90_ns, p99_ns, p99_9_ns, p99_99_ns; /* -1: too few samples to say */
+	uint64_t early, missed;
+	int64_t stall_ns;		/* longest unfinished wait at the end: "at least"; 0 none */
+};
+
+/*
+ * Percentiles from the histogram; one that the count cannot support (fewer than 1 / (1 - p) samples)
+ * is -1. Moments from @moments.
+ */
+void latency_summary_from(const struct histogram *histogram, const struct running *moments,
+			  int64_t min_ns, int64_t max_ns, struct latency_summary *ret_summary);
+
+/* As IGT's igt_stats: over a handful of per-CPU values, see docs/method.md. */
+double igt_trimean_or_mean(const double *values, size_t count);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYS_CGROUP_H
+#define SYS_CGROUP_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/message.h"
+
+struct knobs;
+
+enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+/* A memory group of our own; v1 and v2 hidden behind the same calls. */
+struct cgroup {
+	enum cgroup_version version;
+	char path[PATH_MAX]; /* without the root prefix */
+};
+
+/* Which memory controller this machine has, and where groups can be made (read from mounts and
+ * /proc/self/cgroup). -ENOTSUP (none), -EACCES (no permission to make one), with what would help. */
+int cgroup_detect(struct cgroup *ret_parent, struct message *message);
+
+/* Makes a group "syslatency-<pid>-<name>" by transaction. */
+int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
+		struct message *message);
+
+/* Memory limit; swap stays unlimited. -EINVAL below 1 MiB. */
+int cgroup_set_limit(const struct cgroup *group, uint64_t bytes, struct message *message);
+
+int cgroup_enter(const struct cgroup *group, pid_t pid); /* 0: the caller */
+
+struct cgroup_usage {
+	uint64_t usage_bytes, limit_bytes;
+	int64_t limit_hits; /* v1 failcnt; v2 memory.events max */
+	int64_t oom_kills;
+};
+
+int cgroup_read_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);
+
+/* Drop what the group holds of page cache and the like (v1 force_empty, v2 memory.reclaim). */
+int cgroup_reclaim_all(const struct cgroup *group);
+
+#endif

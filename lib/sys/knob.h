@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYS_KNOB_H
+#define SYS_KNOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/message.h"
+
+/*
+ * The transaction that every change to the machine goes through. Each verb first writes how to undo
+ * the change into the journal (by way of the guardian, a process of its own session that outlives a
+ * SIGKILL of the program), then makes the change. knobs_close() undoes all in reverse order; so does
+ * the guardian when the program dies; so does knobs_restore() when the guardian was killed too.
+ *
+ * Verbs that change what the whole machine shares (a knob, swap) take the machine-wide lock: a
+ * second program waits up to 10 s (SYSLATENCY_LOCK_WAIT_S overrides), then is told who holds it.
+ * Groups, processes and segments are the program's own and need no lock.
+ */
+struct knobs;
+
+/* Starts the guardian and the journal. @program is the name that others are told. */
+int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message);
+
+/* Writes @value to the attribute file @path (under the root prefix); puts the value that is there now back. */
+int knobs_write(struct knobs *knobs, const char *path, const char *value, struct message *message);
+
+/* mkdir of a cgroup or trace instance; undo: end what is inside (cgroup.procs), rmdir. */
+int knobs_make_group(struct knobs *knobs, const char *path, struct message *message);
+int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct message *message);
+
+/* A file or directory tree of the program's own making (file-cache files); undo: remove it. */
+int knobs_own_tree(struct knobs *knobs, const char *path, struct message *message);
+
+/*
+ * Call before configuring: undo is swapoff, then 1 to /sys/block/<name>/reset, then hot_remove when
+ * @hot_added. @device is "zram0".
+ */
+int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, struct message *message);
+
+/* SysV segment @shmid; undo: IPC_RMID. */
+int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message);
+
+/* The caller's child @pid; undo: SIGKILL through a pidfd, checked by its start time. */
+int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message);
+void knobs_disown_process(struct knobs *knobs, pid_t pid); /* it was reaped */
+
+/* Policy, priority, nice and affinity of a task that is not ours (khugepaged); undo: as it was. */
+int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message);
+
+/* Undo everything after the mark, newest first; for resets between phases. */
+size_t knobs_mark(const struct knobs *knobs);
+int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message);
+
+/*
+ * Undoes all, ends the guardian, frees. First error, with what could not be put back in @message
+ * (the journal then stays for "syslat check --restore"). NULL is accepted.
+ * A forked child must not call this; knobs_forget() only frees its copy.
+ */
+int knobs_close(struct knobs *knobs, struct message *message);
+void knobs_forget(struct knobs *knobs);
+
+/*
+ * Undoes what the journals of dead programs of this boot left, discards journals of other boots.
+ * *ret_count: journals undone.
+ */
+int knobs_restore(int *ret_count, struct message *message);
+
+/* Journals whose program and guardian are both dead (what --restore would undo). */
+int knobs_count_abandoned(int *ret_count);
+
+#endif
