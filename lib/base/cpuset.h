@@ -24,15 +24,16 @@ int cpu_list_parse(const char *text, struct cpu_list *ret_list, struct message *
 /* "0-3,8": allocated, to be freed by the caller; NULL without memory. */
 char *cpu_list_format(const struct cpu_list *list);
 
-/* What sched_getaffinity allows @pid (0: the caller); the mask grows as the kernel asks (>1024 CPUs). */
+/* What sched_getaffinity allows @pid (0: the caller); the mask grows as the kernel asks (>1024
+ * CPUs). */
 int cpu_list_allowed(pid_t pid, struct cpu_list *ret_list);
 
 /* /sys/devices/system/cpu/online, under the root prefix. */
 int cpu_list_online(struct cpu_list *ret_list);
 
 /*
- * Checks every CPU of @wanted: -ENXIO "CPU 9 does not exist" / "CPU 3 is offline" / "CPU 5 is not in
- * the allowed set 0-3 (cpuset or taskset)".
+ * Checks every CPU of @wanted: -ENXIO "CPU 9 does not exist" / "CPU 3 is offline" / "CPU 5 is not
+ * in the allowed set 0-3 (cpuset or taskset)".
  */
 int cpu_list_check(const struct cpu_list *wanted, struct message *message);
 

@@ -7,9 +7,9 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_REGRESSION = 3,	/* or a breached threshold */
-	EXIT_INVALID = 4,	/* measured, but the run does not prove what it claims */
-	EXIT_SKIPPED = 77,	/* cannot be done on this machine */
+	EXIT_REGRESSION = 3, /* or a breached threshold */
+	EXIT_INVALID = 4,    /* measured, but the run does not prove what it claims */
+	EXIT_SKIPPED = 77,   /* cannot be done on this machine */
 };
 
 /* -EINVAL: usage; -ENODEV, -ENOTSUP, -EPERM, -EACCES, -ENXIO: cannot run here; else failed. */

@@ -13,8 +13,8 @@
  * before the path, so that tests can lay out a machine of their own in a folder.
  * The prefix comes from machine_set_root(); programs set it from SYSLATENCY_ROOT.
  */
-void machine_set_root(const char *prefix);	/* NULL or "": the real machine; copied */
-const char *machine_root(void);			/* "" when none */
+void machine_set_root(const char *prefix); /* NULL or "": the real machine; copied */
+const char *machine_root(void);		   /* "" when none */
 
 /* prefix + @path into @buffer; -ENAMETOOLONG. */
 int machine_path(const char *path, char *buffer, size_t size);
@@ -23,7 +23,8 @@ int machine_open(const char *path, int flags); /* a descriptor (O_CLOEXEC) or -e
 bool machine_exists(const char *path);
 bool machine_writable(const char *path);
 
-/* The whole file, NUL-terminated, to be freed by the caller; @ret_size (may be NULL) without the NUL. */
+/* The whole file, NUL-terminated, to be freed by the caller; @ret_size (may be NULL) without the
+ * NUL. */
 int machine_read(const char *path, char **ret_text, size_t *ret_size);
 
 /* First line without its newline; -EOVERFLOW when it does not fit. */

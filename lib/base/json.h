@@ -10,8 +10,8 @@
 
 /* Thin helpers over jansson. A number that does not exist is null, never NaN. */
 
-json_t *json_number_or_null(double value);	 /* NaN and infinities: null */
-json_t *json_string_or_null(const char *text);	 /* NULL: null; bytes that are not UTF-8: U+FFFD */
+json_t *json_number_or_null(double value);     /* NaN and infinities: null */
+json_t *json_string_or_null(const char *text); /* NULL: null; bytes that are not UTF-8: U+FFFD */
 
 /* Setters that take ownership of @value and survive NULL (out of memory) as -ENOMEM. */
 int json_put(json_t *object, const char *key, json_t *value);
@@ -24,7 +24,8 @@ const char *json_get_string(const json_t *object, const char *key, const char *f
 /* Walks "counters.vmstat.pgscan_anon"; NULL when a step is absent. Borrowed reference. */
 json_t *json_at(const json_t *object, const char *dotted_path);
 
-/* One line without a newline, keys in the order of insertion, reals with 17 digits trimmed; caller frees. */
+/* One line without a newline, keys in the order of insertion, reals with 17 digits trimmed; caller
+ * frees. */
 char *json_line(const json_t *value);
 
 /* Reads a file ("-": standard input); -EINVAL with line and cause in @message. */

@@ -26,17 +26,17 @@ enum option_kind {
 
 struct option_row {
 	enum option_kind kind;
-	char short_name;		/* 0: none */
-	const char *long_name;		/* NULL: none; for OPTION_SECTION the heading */
-	const char *argument;		/* name of the argument in the help; NULL: takes none */
-	const char *help;		/* may hold newlines: each starts a new help line */
-	size_t offset;			/* offsetof(struct settings, member) */
+	char short_name;       /* 0: none */
+	const char *long_name; /* NULL: none; for OPTION_SECTION the heading */
+	const char *argument;  /* name of the argument in the help; NULL: takes none */
+	const char *help;      /* may hold newlines: each starts a new help line */
+	size_t offset;	       /* offsetof(struct settings, member) */
 	int64_t minimum, maximum;
-	int64_t unit_ns;		/* OPTION_DURATION */
-	const char *const *choices;	/* OPTION_CHOICE, NULL-terminated */
+	int64_t unit_ns;	    /* OPTION_DURATION */
+	const char *const *choices; /* OPTION_CHOICE, NULL-terminated */
 	int (*call)(void *settings, const char *argument, struct message *message);
-	int optional_argument;		/* OPTION_CALL: "--explain" or "--explain=10" (NULL argument) */
-	size_t given_offset;		/* offset of a bool set when the option was given; 0: none */
+	int optional_argument; /* OPTION_CALL: "--explain" or "--explain=10" (NULL argument) */
+	size_t given_offset;   /* offset of a bool set when the option was given; 0: none */
 };
 
 #define OPTIONS_HELP 1	  /* options_parse returned because of -h or --help */
@@ -49,8 +49,8 @@ struct option_row {
  * argv as getopt does; *ret_first is the index of the first.
  * 0, OPTIONS_HELP, OPTIONS_VERSION, or -EINVAL with a message (usage: exit 2).
  */
-int options_parse(const struct option_row *rows, size_t count, void *settings, int argc, char **argv,
-		  int stop_at_operand, int *ret_first, struct message *message);
+int options_parse(const struct option_row *rows, size_t count, void *settings, int argc,
+		  char **argv, int stop_at_operand, int *ret_first, struct message *message);
 
 /* Writes @usage, @about and the rows, 80 columns. */
 void options_help(FILE *stream, const char *usage, const char *about, const struct option_row *rows,
