@@ -85,6 +85,8 @@ const char *verdict_name(enum verdict verdict);
  */
 int record_metric(const struct record *record, const char *name, double *ret_value,
 		  const char **ret_unit);
+/* As the metric itself says ("better"); of paths, rates ("..._per_s"). Latencies: false. */
+bool record_metric_higher_is_better(const struct record *record, const char *name);
 
 /* Names a verdict from the CONDITIONS of the run; fills verdict and reasons. See record/validity.c. */
 struct claim;

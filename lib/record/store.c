@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "record/record.h"
+
+#define RUNS "runs.jsonl"
+
+static int parse_line(const char *line, size_t size, struct record **ret_record,
+		      struct message *message)
+{
+	json_error_t where;
+	json_t *json = json_loadb(line, size, 0, &where);
+	int error;
+
+	if (!json)
+		return message_set(message, -EINVAL, "not JSON: %s", where.text);
+	error = record_from_json(json, ret_record, message);
+	json_decref(json);
+	return error;
+}
+
+static bool is_record(const char *line, size_t size)
+{
+	struct record *record;
+
+	if (parse_line(line, size, &record, NULL) < 0)
+		return false;
+	record_free(record);
+	return true;
+}
+
+/* --- append --- */
+
+/* Offset of the first byte of the last line: where a torn one starts. */
+static int last_line_start(int fd, off_t size, off_t *ret_start)
+{
+	char chunk[4096];
+	off_t end = size;
+
+	while (end > 0) {
+		off_t start = end > (off_t)sizeof(chunk) ? end - (off_t)sizeof(chunk) : 0;
+		ssize_t got = pread(fd, chunk, (size_t)(end - start), start);
+		const char *newline;
+
+		if (got != end - start)
+			return got < 0 ? -errno : -EIO;
+		newline = memrchr(chunk, '\n', (size_t)got);
+		if (newline) {
+			*ret_start = start + (newline - chunk) + 1;
+			return 0;
+		}
+		end = start;
+	}
+	*ret_start = 0;
+	return 0;
+}
+
+/*
+ * A kill in the middle of a write leaves a line without its newline. One that is a whole record
+ * lacks nothing but the newline; any other is cut off. *ret_size is the size after it.
+ */
+static int mend_tail(int fd, off_t size, off_t *ret_size, struct message *message)
+{
+	off_t start = 0;
+	char *tail;
+	ssize_t got;
+	bool whole;
+	int error = last_line_start(fd, size, &start);
+
+	*ret_size = size;
+	if (error || start == size)
+		return error;
+	tail = malloc((size_t)(size - start));
+	if (!tail)
+		return -ENOMEM;
+	got = pread(fd, tail, (size_t)(size - start), start);
+	whole = got == size - start && is_record(tail, (size_t)got);
+	free(tail);
+	if (got != size - start)
+		return got < 0 ? -errno : -EIO;
+	if (whole) {
+		*ret_size = size + 1;
+		return write_all(fd, "\n", 1);
+	}
+	if (ftruncate(fd, start) < 0)
+		return -errno;
+	*ret_size = start;
+	message_set(message, 0, "%s: cut off a torn last line of %lld bytes (a run that was killed while writing)",
+		    RUNS, (long long)(size - start));
+	return 0;
+}
+
+/* A new file is there after a crash only when its folder was synced too. */
+static void sync_folder(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+static int append_line(int fd, const char *line, size_t size, struct message *message)
+{
+	struct stat status;
+	off_t before;
+	int error;
+
+	if (flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	error = mend_tail(fd, status.st_size, &before, message);
+	if (error)
+		return error;
+	error = write_all(fd, line, size);
+	if (!error && fsync(fd) < 0)
+		error = -errno;
+	if (error && ftruncate(fd, before) < 0) /* a full disk leaves no torn line */
+		return error;
+	return error;
+}
+
+/* The record as one line that ends in a newline; the caller frees it. NULL without memory. */
+static char *line_of(const struct record *record, size_t *ret_size)
+{
+	json_t *json = record_to_json(record);
+	char *line = json ? json_line(json) : NULL, *longer;
+	size_t size;
+
+	json_decref(json);
+	if (!line)
+		return NULL;
+	size = strlen(line);
+	longer = realloc(line, size + 2);
+	if (!longer) {
+		free(line);
+		return NULL;
+	}
+	memcpy(longer + size, "\n", 2);
+	*ret_size = size + 1;
+	return longer;
+}
+
+int store_append(const char *directory, const struct record *record, struct message *message)
+{
+	char path[4096];
+	size_t size = 0;
+	char *line;
+	int fd, error;
+	bool new;
+
+	message_set(message, 0, "%s", "");
+	if (snprintf(path, sizeof(path), "%s/%s", directory, RUNS) >= (int)sizeof(path))
+		return message_set_errno(message, -ENAMETOOLONG, "%s", directory);
+	line = line_of(record, &size);
+	if (!line)
+		return message_set_errno(message, -ENOMEM, "%s", path);
+	new = access(path, F_OK) < 0;
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		error = message_set_errno(message, -errno, "%s", path);
+		goto out;
+	}
+	error = append_line(fd, line, size, message);
+	if (error)
+		message_set_errno(message, error, "%s", path);
+	close(fd); /* and with it the lock */
+	if (!error && new)
+		sync_folder(directory);
+out:
+	free(line);
+	return error;
+}
+
+/* --- read --- */
+
+struct list {
+	struct record **records;
+	size_t count, capacity;
+};
+
+void store_free(struct record **records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		record_free(records[i]);
+	free(records);
+}
+
+static int list_add(struct list *list, struct record *record)
+{
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity ? 2 * list->capacity : 64;
+		struct record **longer =
+			reallocarray(list->records, capacity, sizeof(*list->records));
+
+		if (!longer) {
+			record_free(record);
+			return -ENOMEM;
+		}
+		list->records = longer;
+		list->capacity = capacity;
+	}
+	list->records[list->count++] = record;
+	return 0;
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (!strchr(" \t\r", text[i]) || !text[i])
+			return false;
+	return true;
+}
+
+/* Lines of @text; the last may be torn where it lacks its newline. */
+static int read_lines(const char *path, const char *text, size_t size, struct list *list,
+		      bool *ret_torn, struct message *message)
+{
+	size_t number = 0;
+
+	for (size_t at = 0; at < size; number++) {
+		const char *newline = memchr(text + at, '\n', size - at);
+		size_t length = newline ? (size_t)(newline - (text + at)) : size - at;
+		struct message why = {""};
+		struct record *record;
+		int error;
+
+		if (is_blank(text + at, length)) {
+			at += length + 1;
+			continue;
+		}
+		error = parse_line(text + at, length, &record, &why);
+		if (error == -EINVAL && !newline) {
+			*ret_torn = true;
+			return 0;
+		}
+		if (error)
+			return message_set(message, error, "%s: line %zu: %s", path, number + 1,
+					   why.text[0] ? why.text : "out of memory");
+		error = list_add(list, record);
+		if (error)
+			return error;
+		at += length + 1;
+	}
+	return 0;
+}
+
+/* A record that a person laid out over several lines is read as a whole. */
+static int read_text(const char *path, const char *text, size_t size, struct list *list,
+		     bool *ret_torn, struct message *message)
+{
+	const char *newline = memchr(text, '\n', size);
+	struct record *record;
+
+	if (newline && !is_record(text, (size_t)(newline - text)) &&
+	    parse_line(text, size, &record, NULL) == 0)
+		return list_add(list, record);
+	return read_lines(path, text, size, list, ret_torn, message);
+}
+
+static int slurp(const char *path, char **ret_text, size_t *ret_size)
+{
+	size_t size = 0, capacity = 1 << 16;
+	char *text = malloc(capacity);
+
+	if (strcmp(path, "-") != 0) {
+		free(text);
+		return file_read(path, ret_text, ret_size);
+	}
+	while (text) {
+		ssize_t got = read(STDIN_FILENO, text + size, capacity - size);
+		char *longer;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			*ret_text = text;
+			*ret_size = size;
+			if (got == 0)
+				return 0;
+			got = -errno;
+			free(text);
+			return (int)got;
+		}
+		size += (size_t)got;
+		if (size < capacity)
+			continue;
+		capacity *= 2;
+		longer = realloc(text, capacity);
+		if (!longer)
+			free(text);
+		text = longer;
+	}
+	return -ENOMEM;
+}
+
+int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+	       struct message *message)
+{
+	struct list list = {NULL, 0, 0};
+	struct stat status;
+	char inside[4096];
+	char *text = NULL;
+	size_t size = 0;
+	bool torn = false;
+	int error;
+
+	if (strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		if (snprintf(inside, sizeof(inside), "%s/%s", path, RUNS) >= (int)sizeof(inside))
+			return message_set_errno(message, -ENAMETOOLONG, "%s", path);
+		path = inside;
+	}
+	error = slurp(path, &text, &size);
+	if (error)
+		return message_set_errno(message, error, "%s", path);
+	error = read_text(path, text, size, &list, &torn, message);
+	free(text);
+	if (error) {
+		store_free(list.records, list.count);
+		return error;
+	}
+	*ret_records = list.records;
+	*ret_count = list.count;
+	if (ret_torn)
+		*ret_torn = torn;
+	return 0;
+}
