@@ -10,7 +10,8 @@
 
 /*
  * Each reader takes the value of one key where it is there and not null, and says which key is
- * wrong when its type or unit is not what the schema wants. @where prefixes nested keys ("latency.").
+ * wrong when its type or unit is not what the schema wants. @where prefixes nested keys
+ * ("latency.").
  */
 
 static int wrong(struct message *message, const char *where, const char *key, const char *wanted)
@@ -113,7 +114,8 @@ static int read_latency_tail(const json_t *object, const char *where,
 	return 0;
 }
 
-/* *ret_has is false for null. The keys carry the unit: without mean_us this is no latency of ours. */
+/* *ret_has is false for null. The keys carry the unit: without mean_us this is no latency of ours.
+ */
 static int read_latency(const json_t *parent, const char *key, const char *where,
 			struct latency_summary *summary, bool *ret_has, struct message *message)
 {
@@ -367,17 +369,19 @@ static int read_metrics_check(const struct record *record, struct message *messa
 	const char *name;
 	json_t *metric;
 
-	json_object_foreach(record->metrics, name, metric)
-	{
+	json_object_foreach (record->metrics, name, metric) {
 		const json_t *value = json_object_get(metric, "value");
 		const char *better = json_get_string(metric, "better", "lower");
 
-		if (!json_is_object(metric) || (value && !json_is_number(value) && !json_is_null(value)))
+		if (!json_is_object(metric) ||
+		    (value && !json_is_number(value) && !json_is_null(value)))
 			return message_set(message, -EINVAL,
-					   "record: metrics.%s: expected {value, unit, better}", name);
+					   "record: metrics.%s: expected {value, unit, better}",
+					   name);
 		if (strcmp(better, "lower") != 0 && strcmp(better, "higher") != 0)
 			return message_set(message, -EINVAL,
-					   "record: metrics.%s.better: expected lower or higher", name);
+					   "record: metrics.%s.better: expected lower or higher",
+					   name);
 	}
 	return 0;
 }

@@ -127,9 +127,9 @@ static json_t *histogram_to_json(const struct histogram *histogram)
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		if (!histogram->counts[i])
 			continue;
-		error |= json_array_append_new(
-			buckets, json_pack("[I, I]", (json_int_t)histogram_lowest(i),
-					   (json_int_t)histogram->counts[i]));
+		error |= json_array_append_new(buckets,
+					       json_pack("[I, I]", (json_int_t)histogram_lowest(i),
+							 (json_int_t)histogram->counts[i]));
 	}
 	error |= json_put(object, "unit", json_string("ns"));
 	error |= json_put(object, "sub_bucket_bits", json_integer(HISTOGRAM_SUB_BUCKET_BITS));

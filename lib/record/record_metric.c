@@ -66,7 +66,7 @@ static const char *unit_of_key(const char *path)
 	static const struct {
 		const char *suffix, *unit;
 	} suffixes[] = {
-		{"_per_s", "1/s"}, {"_us", "us"},   {"_ns", "ns"}, {"_ms", "ms"},
+		{"_per_s", "1/s"}, {"_us", "us"},   {"_ns", "ns"},  {"_ms", "ms"},
 		{"_s", "s"},	   {"_bytes", "B"}, {"_kb", "KiB"}, {"_pct", "%"},
 	};
 	size_t length = strlen(path);
@@ -98,10 +98,8 @@ static int shared_path(const struct record *record, const char *path, double *re
 		const char *name;
 		const json_t *object;
 	} members[] = {
-		{"counters", record->counters},
-		{"load_stats", record->load_stats},
-		{"environment", record->environment},
-		{"settings", record->settings},
+		{"counters", record->counters},	      {"load_stats", record->load_stats},
+		{"environment", record->environment}, {"settings", record->settings},
 		{"metrics", record->metrics},
 	};
 

@@ -96,8 +96,10 @@ static int mend_tail(int fd, off_t size, off_t *ret_size, struct message *messag
 	if (ftruncate(fd, start) < 0)
 		return -errno;
 	*ret_size = start;
-	message_set(message, 0, "%s: cut off a torn last line of %lld bytes (a run that was killed while writing)",
-		    RUNS, (long long)(size - start));
+	message_set(
+		message, 0,
+		"%s: cut off a torn last line of %lld bytes (a run that was killed while writing)",
+		RUNS, (long long)(size - start));
 	return 0;
 }
 

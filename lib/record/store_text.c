@@ -96,8 +96,7 @@ static int write_arm(const char *directory, const char *arm, struct record *cons
 	error = write_one(directory, arm, "mean", records, count, message);
 	if (!error)
 		error = write_one(directory, arm, "max", records, count, message);
-	json_object_foreach(example->metrics, metric, value)
-	{
+	json_object_foreach (example->metrics, metric, value) {
 		if (!error && !check_name(metric, NULL))
 			error = write_one(directory, arm, metric, records, count, message);
 	}
@@ -127,8 +126,8 @@ int store_write_text(const char *directory, struct record *const *records, size_
 			seen = strcmp(arm_of(records[j]), arm) == 0;
 		if (seen)
 			continue;
-		error = write_arm(directory, arm, records, count,
-				  example_of(arm, records, count), message);
+		error = write_arm(directory, arm, records, count, example_of(arm, records, count),
+				  message);
 		if (error)
 			return error;
 	}
