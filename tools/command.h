@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+/*
+ * One command of syslat. A command is one file, cmd_<name>.c, that ends in
+ *
+ *	const struct command command_<name> = {"<name>", "what it does", run_<name>};
+ *
+ * and one word in the list of tools/meson.build, from which the table is generated.
+ * run() gets argv with the command's own name first ("compare"), prints its one line of error
+ *itself (command_error), answers --help and --version, and returns an exit code of base/exit.h.
+ */
+struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct command *const commands[]; /* generated, NULL-terminated */
+
+/* "syslat NAME: what: why; what to do" on standard error, one line whatever the text holds. */
+void command_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The line of --version, for every command alike. */
+void command_version(void);
+
+#endif
