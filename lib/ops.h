@@ -7,6 +7,7 @@
  * <kind>_<name> (measure_wakeup, load_swap, backend_shm...) and one word in the Meson list of its
  * folder; the tables below are generated from those lists.
  */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,6 +144,9 @@ struct measure_settings {
 	bool count_steal;	/* read the CPU's steal after delays over 1 ms */
 };
 
+/* Sent to a sampling thread, again and again, to end its sleep when *stop is set. */
+#define MEASURE_STOP_SIGNAL SIGRTMIN
+
 struct sample_sink; /* engine/samples.h: where every sample goes when --samples is given */
 
 /* What a sampling thread's loop gets; all memory exists and is locked before the loop. */
@@ -151,6 +155,7 @@ struct measure_thread {
 	struct sampling_thread *shared;
 	_Atomic int32_t *stop;		    /* checked once a sample */
 	_Atomic int64_t *start_ns;	    /* common origin of the schedule */
+	int64_t offset_ns;		    /* of this thread's deadlines in the fixed schedule */
 	struct random random;
 	void *scratch;			    /* measure_ops.scratch_bytes, populated */
 	/* NULL: no --samples. Lock-free, never blocks; overflow is counted. @index: of the schedule. */
@@ -165,6 +170,8 @@ struct measure_ops {
 	bool can_schedule;		/* SCHEDULE_FIXED makes sense */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);
+	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to do. */
+	int (*prepare)(struct measure_thread *thread);
 	/* The sampling loop; returns when *stop. No allocation, lock, stdio or file access. */
 	void (*loop)(struct measure_thread *thread);
 };
