@@ -45,6 +45,7 @@ struct backend_settings {
 	bool leak;		     /* -m: hand released buffers to the shrinker (i915) */
 	bool dependencies;	     /* -i */
 	int64_t batch_ns;	     /* -r in nanoseconds; negative: raw bytes as in IGT */
+	bool in_memcg;		     /* the load is under a group's limit: shrinkers of drivers are not called there */
 	struct knobs *knobs;	     /* for what must be undone after SIGKILL; may be NULL in tests */
 };
 
@@ -55,6 +56,8 @@ struct backend {
 	const char *pin_method;		/* what was chosen: "vmsplice", "io_uring", "driver"... */
 	const char *release_context;	/* "load" or "shrinker" */
 	const char *notes[4];		/* things to say in the record, NULL-terminated when fewer */
+	const char *observed_variant;	/* what a driver's pages were seen to be; NULL: made here, or not known */
+	_Atomic(const char *) failure;	/* why a call failed, when errno alone says too little; static text */
 };
 
 struct backend_ops {
