@@ -4,7 +4,19 @@
 
 /*
  * What a load, measure or variant says that it exercises, as data: a witness in the record and the
- * least (or most) that proves it. Judged by record/validity.
+ * least (or most) that proves it. Judged by record/validity. Always initialise by member name.
+ *
+ * A path is dotted ("counters.vmstat.pswpout"); paths joined by '+' are summed, and the sum exists
+ * only when every term does. Beside the record's own keys, record_judge() offers:
+ *
+ *   derived.pinned_pages		pinned_bytes in pages
+ *   derived.unevictable_pages		most by which nr_unevictable rose in the run
+ *   derived.mlocked_pages		the same of nr_mlock
+ *   derived.scanned_pages		anon and file pages scanned by vmscan
+ *   derived.swapped_out_pages		pswpout + swpout_zero (where the kernel counts it)
+ *   derived.thp_attempts		mappings that the thp measure made
+ *   derived.thp_hits			of these, the ones that became one huge page
+ *   derived.limit_hits			times that the group's limit was hit (v1 failcnt, v2 memory.events max)
  */
 enum claim_test {
 	CLAIM_AT_LEAST,		/* witness >= bound */
@@ -13,15 +25,19 @@ enum claim_test {
 	CLAIM_RATIO_AT_MOST,	/* witness <= bound x reference */
 };
 
+/* What becomes of a run whose claim does not hold. */
+enum claim_failure { CLAIM_INVALIDATES, CLAIM_CASTS_DOUBT };
+
 struct claim {
-	const char *name;	/* "swap exercised" */
-	const char *witness;	/* dotted path in the record: "counters.vmstat.pswpout" */
-	const char *reference;	/* dotted path for the ratio tests; NULL else */
+	const char *name;	/* "swap exercised"; NULL ends a list */
+	const char *witness;	/* path: "counters.vmstat.pswpout" */
+	const char *reference;	/* path for the ratio tests; NULL else */
 	enum claim_test test;
 	double bound;
-	const char *why;	/* what it means when it fails */
-	const char *advice;	/* what to do */
+	const char *why;	/* what it means when it fails: "nothing was swapped out" */
+	const char *advice;	/* what to do: "lower --limit or give the swap load more" */
 	const char *fallback;	/* another witness for kernels without the first; NULL: then not provable */
+	enum claim_failure failure;
 };
 
 #endif
