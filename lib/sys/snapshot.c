@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+#include "sys/snapshot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "sys/snapshot_internal.h"
+
+int snapshot_add(struct snapshot *snapshot, const char *section, const char *name, int64_t value,
+		 bool level)
+{
+	struct snapshot_entry *entry;
+	int length;
+
+	if (snapshot->count == snapshot->capacity) {
+		size_t capacity = snapshot->capacity ? snapshot->capacity * 2 : 512;
+
+		entry = reallocarray(snapshot->entries, capacity, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		snapshot->entries = entry;
+		snapshot->capacity = capacity;
+	}
+	entry = &snapshot->entries[snapshot->count];
+	length = snprintf(entry->name, sizeof(entry->name), "%s.%s", section, name);
+	if (length < 0 || (size_t)length >= sizeof(entry->name))
+		return 0;
+	entry->value = value;
+	entry->level = level;
+	snapshot->count++;
+	return 0;
+}
+
+int snapshot_next_line(char **text, char **ret_key, int64_t *ret_value)
+{
+	while (*text && **text) {
+		char *line = *text, *newline = strchr(line, '\n'), *value, *end;
+
+		if (newline)
+			*newline = '\0';
+		*text = newline ? newline + 1 : line + strlen(line);
+		value = strchr(line, ' ');
+		if (!value || value == line)
+			continue;
+		*value++ = '\0';
+		errno = 0;
+		*ret_value = strtoll(value, &end, 10);
+		if (end == value || errno == ERANGE)
+			continue;
+		*ret_key = line;
+		return 1;
+	}
+	return 0;
+}
+
+/* "nr_*" of /proc/vmstat are levels, but for the ones that only ever grow. */
+static bool vmstat_is_level(const char *name)
+{
+	static const char *const growing[] = {
+		"nr_dirtied",		"nr_written",
+		"nr_vmscan_write",	"nr_vmscan_immediate_reclaim",
+		"nr_foll_pin_acquired", "nr_foll_pin_released",
+		"nr_throttled_written",
+	};
+
+	if (strncmp(name, "nr_", 3) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(growing) / sizeof(*growing); i++)
+		if (strcmp(name, growing[i]) == 0)
+			return false;
+	return true;
+}
+
+/* include/linux/vm_event_item.h, include/linux/mmzone.h: one "name value" a line. */
+static int read_vmstat(struct snapshot *snapshot)
+{
+	char *text, *cursor, *key;
+	int64_t value;
+	int error = machine_read("/proc/vmstat", &text, NULL);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	cursor = text;
+	while (!error && snapshot_next_line(&cursor, &key, &value))
+		error = snapshot_add(snapshot, "vmstat", key, value, vmstat_is_level(key));
+	free(text);
+	return error;
+}
+
+/* kernel/sched/psi.c: "some avg10=... total=<microseconds>"; reading fails when PSI is disabled. */
+static int read_pressure(struct snapshot *snapshot)
+{
+	static const char *const resources[] = {"cpu", "memory", "io", "irq"};
+	static const char *const kinds[] = {"some", "full"};
+
+	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
+		char path[64], *text, *line;
+
+		snprintf(path, sizeof(path), "/proc/pressure/%s", resources[i]);
+		if (machine_read(path, &text, NULL))
+			continue;
+		for (size_t j = 0; j < 2; j++) {
+			char name[32];
+			int64_t total;
+
+			line = strstr(text, kinds[j]);
+			line = line ? strstr(line, "total=") : NULL;
+			if (!line || sscanf(line, "total=%" SCNd64, &total) != 1)
+				continue;
+			snprintf(name, sizeof(name), "%s_%s", resources[i], kinds[j]);
+			if (snapshot_add(snapshot, "psi_us", name, total, false)) {
+				free(text);
+				return -ENOMEM;
+			}
+		}
+		free(text);
+	}
+	return 0;
+}
+
+static int keep_steal(struct snapshot *snapshot, int cpu, int64_t ticks)
+{
+	if (cpu < 0 || cpu > 1 << 20)
+		return 0;
+	if ((size_t)cpu >= snapshot->cpu_count) {
+		size_t count = (size_t)cpu + 1;
+		int64_t *grown = reallocarray(snapshot->steal_ticks, count, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		for (size_t i = snapshot->cpu_count; i < count; i++)
+			grown[i] = -1;
+		snapshot->steal_ticks = grown;
+		snapshot->cpu_count = count;
+	}
+	snapshot->steal_ticks[cpu] = ticks;
+	return 0;
+}
+
+/* fs/proc/stat.c: user nice system idle iowait irq softirq steal guest guest_nice, in USER_HZ. */
+static int read_processor_times(struct snapshot *snapshot)
+{
+	char *text, *line, *rest;
+	int error = machine_read("/proc/stat", &text, NULL);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	for (line = strtok_r(text, "\n", &rest); line && !error;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		int64_t field[8];
+		int cpu = -1, at = 0;
+
+		if (strncmp(line, "cpu", 3) != 0)
+			break;
+		if (line[3] != ' ' && sscanf(line, "cpu%d", &cpu) != 1)
+			continue;
+		at = (int)strcspn(line, " ");
+		if (sscanf(line + at,
+			   "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64
+			   " %" SCNd64 " %" SCNd64,
+			   &field[0], &field[1], &field[2], &field[3], &field[4], &field[5],
+			   &field[6], &field[7]) != 8)
+			continue; /* before 2.6.11 there is no steal */
+		if (cpu >= 0) {
+			error = keep_steal(snapshot, cpu, field[7]);
+		} else {
+			snapshot->total_steal_ticks = field[7];
+			snapshot->busy_ticks = field[0] + field[1] + field[2] + field[5] + field[6];
+		}
+	}
+	free(text);
+	return error;
+}
+
+/* memory.stat of v1 and v2 mixes levels (bytes, pages held) with counts of events. */
+static bool memcg_is_level(const char *name)
+{
+	return strncmp(name, "pg", 2) != 0 && strncmp(name, "workingset_", 11) != 0 &&
+	       strncmp(name, "thp_fault", 9) != 0 && strncmp(name, "thp_collapse", 12) != 0 &&
+	       strncmp(name, "thp_swpout", 10) != 0 && strncmp(name, "zswp", 4) != 0 &&
+	       strncmp(name, "swp", 3) != 0 && strncmp(name, "numa_", 5) != 0;
+}
+
+static int group_path(const struct cgroup *group, const char *file, char *path, size_t size)
+{
+	int length = snprintf(path, size, "%s/%s", group->path, file);
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+static int read_group_lines(struct snapshot *snapshot, const struct cgroup *group, const char *file,
+			    const char *prefix)
+{
+	char path[PATH_MAX], *text, *cursor, *key;
+	int64_t value;
+	int error;
+
+	if (group_path(group, file, path, sizeof(path)) || machine_read(path, &text, NULL))
+		return 0;
+	cursor = text;
+	for (error = 0; !error && snapshot_next_line(&cursor, &key, &value);) {
+		char name[64];
+
+		if (strncmp(key, "total_", 6) == 0)
+			continue; /* v1's hierarchical copies: a group of ours has no children */
+		snprintf(name, sizeof(name), "%s%s", prefix, key);
+		error = snapshot_add(snapshot, "memcg", name, value,
+				     !*prefix && memcg_is_level(key));
+	}
+	free(text);
+	return error;
+}
+
+static int read_group_value(struct snapshot *snapshot, const struct cgroup *group, const char *file,
+			    const char *name, bool level)
+{
+	char path[PATH_MAX];
+	int64_t value;
+
+	/* "max" is no number: no limit, and absent here */
+	if (group_path(group, file, path, sizeof(path)) || machine_read_int64(path, &value))
+		return 0;
+	return snapshot_add(snapshot, "memcg", name, value, level);
+}
+
+/* v1 memory.oom_control and v2 memory.events count the kills; both have other lines beside. */
+static int read_group_events(struct snapshot *snapshot, const struct cgroup *group)
+{
+	bool v1 = group->version == CGROUP_V1;
+	char path[PATH_MAX], *text, *cursor, *key;
+	int64_t value;
+	int error = 0;
+
+	if (group_path(group, v1 ? "memory.oom_control" : "memory.events", path, sizeof(path)) ||
+	    machine_read(path, &text, NULL))
+		return 0;
+	cursor = text;
+	while (!error && snapshot_next_line(&cursor, &key, &value)) {
+		if (strcmp(key, "oom_kill") == 0)
+			error = snapshot_add(snapshot, "memcg", "oom_kills", value, false);
+		else if (!v1 && strcmp(key, "max") == 0)
+			error = snapshot_add(snapshot, "memcg", "limit_hits", value, false);
+		else if (!v1 && strcmp(key, "high") == 0)
+			error = snapshot_add(snapshot, "memcg", "high_hits", value, false);
+	}
+	free(text);
+	return error;
+}
+
+static int read_group(struct snapshot *snapshot, const struct cgroup *group)
+{
+	bool v1;
+
+	if (!group || group->version == CGROUP_NONE)
+		return 0;
+	v1 = group->version == CGROUP_V1;
+	if (snapshot_add(snapshot, "memcg", "version", v1 ? 1 : 2, true) ||
+	    read_group_lines(snapshot, group, "memory.stat", "") ||
+	    read_group_events(snapshot, group))
+		return -ENOMEM;
+	if (!v1)
+		return read_group_value(snapshot, group, "memory.current", "usage_bytes", true) ||
+				       read_group_value(snapshot, group, "memory.max",
+							"limit_bytes", true) ||
+				       read_group_value(snapshot, group, "memory.swap.current",
+							"swap_usage_bytes", true)
+			       ? -ENOMEM
+			       : 0;
+	if (read_group_value(snapshot, group, "memory.usage_in_bytes", "usage_bytes", true) ||
+	    read_group_value(snapshot, group, "memory.limit_in_bytes", "limit_bytes", true) ||
+	    read_group_value(snapshot, group, "memory.failcnt", "failcnt", false) ||
+	    read_group_value(snapshot, group, "memory.failcnt", "limit_hits", false))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Documentation/admin-guide/blockdev/zram.rst: mm_stat and io_stat, one line of columns each. */
+static int read_zram_device(struct snapshot *snapshot, const char *device)
+{
+	static const char *const memory_names[] = {
+		"original_bytes", "compressed_bytes", "used_bytes", NULL,
+		"max_used_bytes", "same_pages",	      NULL,	    "huge_pages"};
+	static const char *const io_names[] = {"failed_reads", "failed_writes", "invalid_io",
+					       "notify_free"};
+	char path[128], section[64], line[256], *cursor;
+	int64_t value;
+
+	snprintf(section, sizeof(section), "zram.%s", device);
+	snprintf(path, sizeof(path), "/sys/block/%s/disksize", device);
+	if (machine_read_int64(path, &value) || value == 0)
+		return 0; /* not in use */
+	if (snapshot_add(snapshot, section, "disk_bytes", value, true))
+		return -ENOMEM;
+	for (int file = 0; file < 2; file++) {
+		const char *const *names = file ? io_names : memory_names;
+		size_t count = file ? 4 : 8;
+
+		snprintf(path, sizeof(path), "/sys/block/%s/%s", device,
+			 file ? "io_stat" : "mm_stat");
+		if (machine_read_line(path, line, sizeof(line)))
+			continue;
+		cursor = line;
+		for (size_t i = 0; i < count; i++) {
+			char *end;
+
+			value = strtoll(cursor, &end, 10);
+			if (end == cursor)
+				break;
+			cursor = end;
+			if (names[i] && snapshot_add(snapshot, section, names[i], value, !file))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int read_zram(struct snapshot *snapshot)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *directory;
+	int error = 0;
+
+	if (machine_path("/sys/block", path, sizeof(path)))
+		return 0;
+	directory = opendir(path);
+	if (!directory)
+		return 0;
+	while (!error && (entry = readdir(directory)))
+		if (strncmp(entry->d_name, "zram", 4) == 0 && strlen(entry->d_name) < 32)
+			error = read_zram_device(snapshot, entry->d_name);
+	closedir(directory);
+	return error;
+}
+
+/* mm/swapfile.c swap_show(): path type size used priority, sizes in KiB. */
+static int read_swaps(struct snapshot *snapshot)
+{
+	char *text, *line, *rest;
+	int64_t total = 0, used = 0;
+	int error = machine_read("/proc/swaps", &text, NULL);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	strtok_r(text, "\n", &rest); /* the heading */
+	while ((line = strtok_r(NULL, "\n", &rest))) {
+		int64_t area_kib, area_used_kib;
+
+		if (sscanf(line, "%*s %*s %" SCNd64 " %" SCNd64, &area_kib, &area_used_kib) != 2)
+			continue;
+		total += area_kib * 1024;
+		used += area_used_kib * 1024;
+	}
+	free(text);
+	return snapshot_add(snapshot, "swap", "total_bytes", total, true) ||
+			       snapshot_add(snapshot, "swap", "used_bytes", used, true)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Statistics of one size (since 6.8): each file is one number. */
+static int read_huge_size(struct snapshot *snapshot, const char *directory_path, const char *size)
+{
+	char path[PATH_MAX], file[PATH_MAX], section[48];
+	struct dirent *entry;
+	DIR *directory;
+	int error = 0;
+
+	if (snprintf(file, sizeof(file), "%s/hugepages-%s/stats", directory_path, size) >=
+		    (int)sizeof(file) ||
+	    machine_path(file, path, sizeof(path)))
+		return 0;
+	directory = opendir(path);
+	if (!directory)
+		return 0;
+	snprintf(section, sizeof(section), "thp.%s", size);
+	while (!error && (entry = readdir(directory))) {
+		int64_t value;
+
+		if (entry->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", file, entry->d_name) >=
+			    (int)sizeof(path) ||
+		    machine_read_int64(path, &value))
+			continue;
+		error = snapshot_add(snapshot, section, entry->d_name, value,
+				     strncmp(entry->d_name, "nr_", 3) == 0);
+	}
+	closedir(directory);
+	return error;
+}
+
+/* Only sizes that may be used at all: ten sizes of 17 files would cost several milliseconds. */
+static int read_huge_sizes(struct snapshot *snapshot)
+{
+	static const char base[] = "/sys/kernel/mm/transparent_hugepage";
+	char path[PATH_MAX], choice[32];
+	struct dirent *entry;
+	DIR *directory;
+	int error = 0;
+
+	if (machine_path(base, path, sizeof(path)))
+		return 0;
+	directory = opendir(path);
+	if (!directory)
+		return 0;
+	while (!error && (entry = readdir(directory))) {
+		if (strncmp(entry->d_name, "hugepages-", 10) != 0 || strlen(entry->d_name) > 40)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/enabled", base, entry->d_name);
+		if (machine_read_choice(path, choice, sizeof(choice)) == 0 &&
+		    strcmp(choice, "never") != 0)
+			error = read_huge_size(snapshot, base, entry->d_name + 10);
+	}
+	closedir(directory);
+	return error;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	return clock_gettime(clock, &now) ? 0 : timespec_to_ns(&now);
+}
+
+int snapshot_take(const struct cgroup *group, struct snapshot **ret_snapshot)
+{
+	static int (*const readers[])(struct snapshot * snapshot) = {
+		read_vmstat, read_pressure,   read_processor_times,    read_zram,
+		read_swaps,  read_huge_sizes, snapshot_read_processes,
+	};
+	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	int error = 0;
+
+	if (!snapshot)
+		return -ENOMEM;
+	snapshot->total_steal_ticks = snapshot->busy_ticks = -1;
+	/* The three clocks close together: their differences tell a suspend and a set clock. */
+	snapshot->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+	snapshot->boottime_ns = clock_ns(CLOCK_BOOTTIME);
+	snapshot->realtime_ns = clock_ns(CLOCK_REALTIME);
+	for (size_t i = 0; !error && i < sizeof(readers) / sizeof(*readers); i++)
+		error = readers[i](snapshot);
+	if (!error)
+		error = read_group(snapshot, group);
+	if (error) {
+		snapshot_free(snapshot);
+		return error;
+	}
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	free(snapshot->entries);
+	free(snapshot->steal_ticks);
+	free(snapshot->processes);
+	free(snapshot);
+}
+
+int snapshot_get(const struct snapshot *snapshot, const char *name, int64_t *ret_value)
+{
+	if (strcmp(name, "steal_ms") == 0) {
+		if (snapshot->total_steal_ticks < 0)
+			return -ENOENT;
+		*ret_value = snapshot->total_steal_ticks * 1000 / sysconf(_SC_CLK_TCK);
+		return 0;
+	}
+	for (size_t i = 0; i < snapshot->count; i++) {
+		if (strcmp(snapshot->entries[i].name, name) == 0) {
+			*ret_value = snapshot->entries[i].value;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int64_t snapshot_cpu_steal_ns(int cpu)
+{
+	char buffer[4096], wanted[24];
+	size_t held = 0, wanted_length;
+	int64_t steal = -1;
+	int fd = machine_open("/proc/stat", O_RDONLY);
+
+	if (fd < 0)
+		return -1;
+	wanted_length = (size_t)snprintf(wanted, sizeof(wanted), "cpu%d ", cpu);
+	for (;;) {
+		ssize_t got = read(fd, buffer + held, sizeof(buffer) - 1 - held);
+		char *line = buffer, *newline;
+
+		if (got <= 0)
+			break;
+		held += (size_t)got;
+		buffer[held] = '\0';
+		while ((newline = strchr(line, '\n'))) {
+			if (strncmp(line, wanted, wanted_length) == 0) {
+				if (sscanf(line + wanted_length,
+					   "%*s %*s %*s %*s %*s %*s %*s %" SCNd64, &steal) == 1)
+					steal *= INT64_C(1000000000) / sysconf(_SC_CLK_TCK);
+				goto out;
+			}
+			if (strncmp(line, "cpu", 3) != 0)
+				goto out; /* the processors come first */
+			line = newline + 1;
+		}
+		held -= (size_t)(line - buffer);
+		memmove(buffer, line, held);
+	}
+out:
+	close(fd);
+	return steal;
+}
