@@ -7,6 +7,7 @@
  * <kind>_<name> (measure_wakeup, load_swap, backend_shm...) and one word in the Meson list of its
  * folder; the tables below are generated from those lists.
  */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +45,7 @@ struct backend_settings {
 	bool leak;		     /* -m: hand released buffers to the shrinker (i915) */
 	bool dependencies;	     /* -i */
 	int64_t batch_ns;	     /* -r in nanoseconds; negative: raw bytes as in IGT */
+	bool in_memcg;		     /* the load is under a group's limit: shrinkers of drivers are not called there */
 	struct knobs *knobs;	     /* for what must be undone after SIGKILL; may be NULL in tests */
 };
 
@@ -54,6 +56,8 @@ struct backend {
 	const char *pin_method;		/* what was chosen: "vmsplice", "io_uring", "driver"... */
 	const char *release_context;	/* "load" or "shrinker" */
 	const char *notes[4];		/* things to say in the record, NULL-terminated when fewer */
+	const char *observed_variant;	/* what a driver's pages were seen to be; NULL: made here, or not known */
+	_Atomic(const char *) failure;	/* why a call failed, when errno alone says too little; static text */
 };
 
 struct backend_ops {
@@ -143,6 +147,9 @@ struct measure_settings {
 	bool count_steal;	/* read the CPU's steal after delays over 1 ms */
 };
 
+/* Sent to a sampling thread, again and again, to end its sleep when *stop is set. */
+#define MEASURE_STOP_SIGNAL SIGRTMIN
+
 struct sample_sink; /* engine/samples.h: where every sample goes when --samples is given */
 
 /* What a sampling thread's loop gets; all memory exists and is locked before the loop. */
@@ -151,6 +158,7 @@ struct measure_thread {
 	struct sampling_thread *shared;
 	_Atomic int32_t *stop;		    /* checked once a sample */
 	_Atomic int64_t *start_ns;	    /* common origin of the schedule */
+	int64_t offset_ns;		    /* of this thread's deadlines in the fixed schedule */
 	struct random random;
 	void *scratch;			    /* measure_ops.scratch_bytes, populated */
 	/* NULL: no --samples. Lock-free, never blocks; overflow is counted. @index: of the schedule. */
@@ -165,6 +173,8 @@ struct measure_ops {
 	bool can_schedule;		/* SCHEDULE_FIXED makes sense */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);
+	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to do. */
+	int (*prepare)(struct measure_thread *thread);
 	/* The sampling loop; returns when *stop. No allocation, lock, stdio or file access. */
 	void (*loop)(struct measure_thread *thread);
 };

@@ -36,10 +36,16 @@ struct sampler;
 int sampler_start(const struct sampler_settings *settings, struct sampler **ret_sampler,
 		  struct message *message);
 
+/* Things to say in the record ("sampler: SCHED_OTHER, because..."); owned by the sampler. */
+const struct message *sampler_notes(const struct sampler *sampler, size_t *ret_count);
+
 /* Threads begin to sample at @start_ns; what came before (warm-up) is cleared. */
 int sampler_begin(struct sampler *sampler, int64_t start_ns);
 
-/* 0 running; -ECHILD when the process died. Cheap: called ten times a second. */
+/*
+ * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without address
+ * space). Reads steal for the worst delays. Cheap: called ten times a second.
+ */
 int sampler_poll(struct sampler *sampler);
 
 const struct sampling_thread *sampler_threads(const struct sampler *sampler, size_t *ret_count);

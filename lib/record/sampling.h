@@ -16,6 +16,12 @@ enum sampling_phase { PHASE_MAP, PHASE_POPULATE, PHASE_UNMAP, PHASE_COUNT };
 
 #define SAMPLING_WORST 10
 
+/* Moments (Welford 1962) and exact extremes of a series; its count is that of the histogram beside it. */
+struct sampling_moments {
+	double mean_ns, m2_ns2;
+	int64_t min_ns, max_ns;
+};
+
 /* One of the worst delays, kept with what the thread could tell cheaply. */
 struct sampling_worst {
 	int64_t when_ns;     /* CLOCK_MONOTONIC of the expected expiry (wakeup) or of the start (thp) */
@@ -48,11 +54,33 @@ struct sampling_thread {
 	uint64_t throttle_gaps;		/* gaps between samples that look like RT throttling (thp, unpaced) */
 	int64_t throttle_total_ns;
 	uint64_t thp_hits, thp_misses;	/* mappings that did / did not become one huge page */
-	struct sampling_worst worst[SAMPLING_WORST]; /* unordered: smallest is replaced */
+	struct sampling_worst worst[SAMPLING_WORST]; /* unordered: smallest is replaced; late_ns 0: unused */
+	int64_t worst_floor_ns;			     /* smallest of worst */
+	struct sampling_moments corrected_moments;   /* fixed schedule only */
+	struct sampling_moments phase_moments[PHASE_COUNT]; /* thp only */
 	struct histogram observed;
 	struct histogram corrected;	/* fixed schedule only */
-	struct histogram phases[PHASE_COUNT]; /* thp only */
+	/* PHASE_COUNT of them, in memory shared at the same address; thp only, NULL else: three more
+	 * would take a wakeup thread over its 256 KiB. */
+	struct histogram *phases;
 };
+
+/*
+ * What every loop does with a sample: count, moments, extremes, histogram, worst, migration.
+ * @when_ns: expected expiry or start; @late_ns: the sample, signed. No call that can block.
+ */
+void sampling_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns);
+
+/*
+ * The same for one wake of a fixed schedule of @period_ns: late L also stands for the deadlines
+ * that passed meanwhile, and the corrected histogram gets L, L - P, L - 2P... down to 0 (never twice,
+ * never for an early wake). Returns the deadlines missed, floor(L / P). @raw_late_ns: L before the
+ * cost of the clock read was taken off, which decides what was missed.
+ */
+uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns,
+				int64_t raw_late_ns, int64_t period_ns);
+
+void sampling_add_phase(struct sampling_thread *thread, enum sampling_phase phase, int64_t took_ns);
 
 enum sampling_state { SAMPLING_STARTING, SAMPLING_READY, SAMPLING_RUNNING, SAMPLING_DONE, SAMPLING_FAILED };
 

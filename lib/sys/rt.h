@@ -20,6 +20,9 @@ struct rt_status {
  */
 int rt_set_fifo(int priority, struct rt_status *ret_status, struct message *message);
 
+/* Why the kernel refused FIFO to the caller, with what to do; reads the machine's files. Returns -EPERM. */
+int rt_explain_denied(int priority, struct message *message);
+
 /* Timer slack of 1 ns for the calling thread. */
 int rt_set_timer_slack(void);
 
@@ -29,7 +32,10 @@ int rt_lock_memory(struct message *message);
 /* Holds /dev/cpu_dma_latency at 0 us until the descriptor is closed; descriptor or -errno. */
 int rt_hold_dma_latency(void);
 
-/* oom_score_adj of the caller as near to @wanted as allowed; the value that holds now, or -errno (< -1000). */
+/*
+ * oom_score_adj of the caller as near to @wanted as allowed. The value that holds now (-1000 to 1000);
+ * below -1000 an error: -1000 - errno.
+ */
 int rt_set_oom_score(int wanted);
 
 #endif
