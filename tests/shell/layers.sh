@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# The include rule of docs/architecture.md: a room includes only rooms above it; plugins never include
+# each other; each optional library is seen by one room only.
+. "$(dirname "$0")/lib.sh"
+cd "$source_root" || exit 1
+
+# room -> rooms that it may include, itself first
+declare -A allowed=(
+	[base]="base"
+	[stats]="stats base"
+	[sys]="sys stats base"
+	[record]="record sys stats base"
+	[measures]="measures ops.h record sys stats base"
+	[loads]="loads ops.h record sys stats base"
+	[backends]="backends ops.h record sys stats base"
+	[causes]="causes ops.h record sys stats base"
+	[reports]="reports ops.h record sys stats base"
+	[engine]="engine ops.h reports record sys stats base"
+	[history]="history engine ops.h reports record sys stats base"
+)
+
+includes() { grep -HnoE '^#include "[^"]+"' "$@" 2>/dev/null | sed -E 's/#include "([^"]+)"/\1/'; }
+
+faults_of_room() {
+	local room=$1 file line path top
+	includes lib/"$room"/*.[ch] | while IFS=: read -r file line path; do
+		case "$path" in config.h | build_id.h) continue ;; esac
+		top=${path%%/*}
+		case " ${allowed[$room]} " in
+		*" $top "*) ;;
+		*) echo "$file:$line includes $path" ;;
+		esac
+	done
+}
+
+for room in "${!allowed[@]}"; do
+	ls lib/"$room"/*.[ch] >/dev/null 2>&1 || continue
+	faults=$(faults_of_room "$room")
+	if [ -z "$faults" ]; then ok "lib/$room includes only rooms above it"; else
+		not_ok "lib/$room includes only rooms above it"
+		echo "$faults" | sed 's/^/# /'
+	fi
+done
+
+# A plugin is one file, or a few with its name as prefix (i915.c, i915_engines.c, i915_internal.h).
+for room in measures loads backends causes reports; do
+	faults=$(includes lib/"$room"/*.[ch] | while IFS=: read -r file line path; do
+		case "$path" in "$room"/*) ;; *) continue ;; esac
+		plugin=$(basename "$file" | sed -E 's/[_.].*//')
+		other=$(basename "$path" | sed -E 's/[_.].*//')
+		[ "$plugin" = "$other" ] || echo "$file:$line includes $path"
+	done)
+	if [ -z "$faults" ]; then ok "plugins of lib/$room do not include each other"; else
+		not_ok "plugins of lib/$room do not include each other"
+		echo "$faults" | sed 's/^/# /'
+	fi
+done
+
+# ops.h stands on record and below.
+faults=$(includes lib/ops.h | grep -vE ':(base|stats|sys|record)/' || true)
+if [ -z "$faults" ]; then ok "ops.h stands on record and below"; else
+	not_ok "ops.h stands on record and below"
+	echo "# $faults"
+fi
+
+# only_in "library" PATTERN ROOM...
+only_in() {
+	local what=$1 pattern=$2 faults
+	shift 2
+	faults=$(grep -rnE "^#include <($pattern)" lib benchmarks tools | grep -vE "^($(IFS='|'; echo "$*"))" || true)
+	if [ -z "$faults" ]; then ok "$what is seen only by $*"; else
+		not_ok "$what is seen only by $*"
+		echo "$faults" | sed 's/^/# /'
+	fi
+}
+only_in libdrm '(drm|libdrm/|i915_drm|xf86drm)' lib/backends/
+only_in liburing 'liburing' lib/backends/
+only_in libpciaccess 'pciaccess' lib/sys/gpu
+only_in libtracefs '(tracefs|tracefs/|event-parse|traceevent)' lib/causes/tracefs
+only_in SQLite 'sqlite3' lib/history/
+only_in libpq '(libpq|postgresql)' lib/history/
+
+# The library returns errors; it neither prints nor exits.
+faults=$(grep -nE '\b(printf|puts|perror|exit|abort|err|errx|warn)\(' lib/*/*.c | grep -vE '(s|v|vs|f|sn|vsn|d)printf\(|_exit\(|fputs|[a-z_]+_(exit|abort|err|warn)\(' | grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' || true)
+if [ -z "$faults" ]; then ok "lib neither prints nor exits"; else
+	not_ok "lib neither prints nor exits"
+	echo "$faults" | sed 's/^/# /'
+fi
+finish
