@@ -9,10 +9,10 @@
 
 /* The load processes of a run. */
 struct load_process {
-	struct load load;	/* shared memory inside */
+	struct load load; /* shared memory inside */
 	struct child child;
-	bool died;		/* ended before it was asked to */
-	int status;		/* of waitpid, when ended */
+	bool died;  /* ended before it was asked to */
+	int status; /* of waitpid, when ended */
 	uint64_t ops_at_begin, bytes_at_begin;
 	uint64_t extra_at_begin[LOAD_EXTRA];
 };
@@ -21,7 +21,8 @@ struct load_process {
 int load_start(const struct load_settings *settings, const struct cgroup *cgroup,
 	       struct load_process *ret_process, struct message *message);
 
-/* Waits until every load is steady, has failed or @deadline_ns is past (-ETIMEDOUT: goes on, with a note). */
+/* Waits until every load is steady, has failed or @deadline_ns is past (-ETIMEDOUT: goes on, with a
+ * note). */
 int loads_wait_steady(struct load_process *processes, size_t count, int64_t deadline_ns,
 		      struct message *message);
 

@@ -20,16 +20,16 @@ struct run_progress {
 	enum run_stage stage;
 	int64_t left_ns;
 	uint64_t samples;
-	int64_t p50_ns, p99_ns, max_ns;	/* -1: none yet */
+	int64_t p50_ns, p99_ns, max_ns; /* -1: none yet */
 	int64_t stalled_ns;		/* longest wait under way when it is late, else 0 */
 	int stalled_cpu;
 };
 
 /* One measured window, as a program asked for it. */
 struct run_settings {
-	const char *benchmark;		/* "gem_syslatency" */
-	const char *arm;		/* NULL: none */
-	bool pure_drop_in;		/* only IGT's flags were given */
+	const char *benchmark; /* "gem_syslatency" */
+	const char *arm;       /* NULL: none */
+	bool pure_drop_in;     /* only IGT's flags were given */
 
 	const struct measure_ops *measure;
 	const struct load_ops *loads[8];
@@ -37,26 +37,26 @@ struct run_settings {
 	size_t load_count;
 	const struct backend_ops *backend; /* NULL: auto */
 	struct backend_settings backend_settings;
-	struct size_value footprint;	/* 0: none */
+	struct size_value footprint; /* 0: none */
 	enum run_scope scope;
-	struct size_value limit;	/* 0: none */
+	struct size_value limit; /* 0: none */
 	enum { SWAP_AUTO, SWAP_NONE, SWAP_ZRAM } swap;
 	struct size_value swap_size;
 	bool force;
 
-	struct cpu_list cpus;		/* empty: all allowed */
+	struct cpu_list cpus; /* empty: all allowed */
 	unsigned int threads;
 	bool fifo;
 	int priority;
 	struct measure_settings measure_settings;
 	int64_t duration_ns, warmup_ns;
 	bool reset;
-	double load_rate_per_s;		/* 0: none */
+	double load_rate_per_s; /* 0: none */
 	const char *file_cache_directory;
 	const char *samples_path;
 	int trace_level;
 	unsigned int worst;
-	int64_t break_above_ns;		/* 0: no */
+	int64_t break_above_ns; /* 0: no */
 
 	/* Called about ten times a second from the supervisor; NULL: none. */
 	void (*progress)(void *data, const struct run_progress *progress);

@@ -17,21 +17,23 @@
 struct sampler_settings {
 	const struct measure_ops *measure;
 	struct measure_settings measure_settings;
-	struct cpu_list cpus;		/* one thread each, in order, round and round when threads > count */
-	unsigned int threads;		/* 0: one a CPU */
-	bool fifo;			/* --sched */
-	int priority;			/* 1..99 */
-	const struct cgroup *cgroup;	/* NULL: stay where we are */
-	const char *samples_path;	/* --samples; NULL: none. ".txt" text, else binary (docs/method.md) */
+	struct cpu_list cpus; /* one thread each, in order, round and round when threads > count */
+	unsigned int threads; /* 0: one a CPU */
+	bool fifo;	      /* --sched */
+	int priority;	      /* 1..99 */
+	const struct cgroup *cgroup; /* NULL: stay where we are */
+	const char *
+		samples_path; /* --samples; NULL: none. ".txt" text, else binary (docs/method.md) */
 	struct knobs *knobs;
 };
 
 struct sampler;
 
 /*
- * Forks the sampler and waits until every thread is ready (pinned, scheduled, locked) or has failed;
- * -errno with the thread's reason. What was asked but could not be had without failing (FIFO, lock)
- * is in the threads' policy/memory_locked and in @message's place as notes: sampler_notes().
+ * Forks the sampler and waits until every thread is ready (pinned, scheduled, locked) or has
+ * failed; -errno with the thread's reason. What was asked but could not be had without failing
+ * (FIFO, lock) is in the threads' policy/memory_locked and in @message's place as notes:
+ * sampler_notes().
  */
 int sampler_start(const struct sampler_settings *settings, struct sampler **ret_sampler,
 		  struct message *message);
@@ -43,8 +45,8 @@ const struct message *sampler_notes(const struct sampler *sampler, size_t *ret_c
 int sampler_begin(struct sampler *sampler, int64_t start_ns);
 
 /*
- * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without address
- * space). Reads steal for the worst delays. Cheap: called ten times a second.
+ * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without
+ * address space). Reads steal for the worst delays. Cheap: called ten times a second.
  */
 int sampler_poll(struct sampler *sampler);
 
@@ -61,6 +63,6 @@ int64_t sampler_stalled_ns(const struct sampler *sampler, int64_t now_ns, size_t
 int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns);
 
 uint64_t sampler_samples_lost(const struct sampler *sampler); /* of --samples */
-void sampler_free(struct sampler *sampler); /* kills what is left */
+void sampler_free(struct sampler *sampler);		      /* kills what is left */
 
 #endif

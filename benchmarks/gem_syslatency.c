@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Drop-in for IGT's gem_syslatency (flags, line and numbers), with loads, scopes, variants and
+ * records of its own. Options here, one call to run_execute(), one report.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "build_id.h"
+#include "config.h"
+#include "engine/run.h"
+
+#define PROGRAM "gem_syslatency"
+
+struct settings {
+	/* IGT's */
+	bool one_cpu, file_cache, interrupts, thp_and_leak, no_gem, batch_given, field_given;
+	int64_t batch_us, time_ns, field;
+	/* ours */
+	struct run_settings run;
+	const char *measure, *backend, *variant, *scope, *sched, *cpus, *json, *progress;
+	int64_t threads, seed;
+	bool force, reset, leak;
+	bool threads_given, interval_given, warmup_given, seed_given, priority_given;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	interrupted = number;
+}
+
+static int fail(enum exit_code code, const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+	return code;
+}
+
+/* "swap=1400M,gem": one more load with its size. */
+static int add_load(struct run_settings *run, const char *word, size_t length,
+		    struct message *message)
+{
+	char name[64], *equals;
+	const struct load_ops *ops;
+	struct size_value size = {0};
+
+	if (length == 0 || length >= sizeof(name))
+		return message_set(message, -EINVAL, "--load: empty or overlong name");
+	memcpy(name, word, length);
+	name[length] = '\0';
+	equals = strchr(name, '=');
+	if (equals) {
+		*equals = '\0';
+		if (parse_size(equals + 1, &size) < 0)
+			return message_set(
+				message, -EINVAL,
+				"--load %s: '%s' is not a size: write it like 1400M or 70%%", name,
+				equals + 1);
+	}
+	ops = load_find(name);
+	if (!ops) {
+		char known[256] = "";
+		size_t used = 0;
+
+		for (size_t i = 0; loads[i] && used < sizeof(known); i++)
+			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+						 i ? ", " : "", loads[i]->name);
+		return message_set(message, -EINVAL, "--load: there is no load '%s': one of %s",
+				   name, known);
+	}
+	for (size_t i = 0; i < run->load_count; i++)
+		if (run->loads[i] == ops) {
+			run->load_sizes[i] = equals ? size : run->load_sizes[i];
+			return 0;
+		}
+	run->load_sizes[run->load_count] = size;
+	run->loads[run->load_count++] = ops;
+	return 0;
+}
+
+static int option_load(void *data, const char *argument, struct message *message)
+{
+	struct settings *settings = data;
+	int error = 0;
+
+	for (const char *at = argument; !error;) {
+		size_t length = strcspn(at, ",");
+
+		error = add_load(&settings->run, at, length, message);
+		if (at[length] == '\0')
+			break;
+		at += length + 1;
+	}
+	return error;
+}
+
+static int option_swap(void *data, const char *argument, struct message *message)
+{
+	struct settings *settings = data;
+
+	if (strcmp(argument, "auto") == 0)
+		settings->run.swap = SWAP_AUTO;
+	else if (strcmp(argument, "none") == 0)
+		settings->run.swap = SWAP_NONE;
+	else if (strncmp(argument, "zram:", 5) == 0 &&
+		 parse_size(argument + 5, &settings->run.swap_size) == 0)
+		settings->run.swap = SWAP_ZRAM;
+	else
+		return message_set(message, -EINVAL,
+				   "--swap: '%s' is none of auto, none, zram:SIZE", argument);
+	return 0;
+}
+
+static const char *const measure_choices[] = {"wakeup", "thp", NULL};
+static const char *const variant_choices[] = {"baseline", "stock", "mapping", "mlock", NULL};
+static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
+static const char *const sched_choices[] = {"fifo", "other", NULL};
+static const char *const progress_choices[] = {"auto", "always", "never", NULL};
+
+#define AT(member) .offset = offsetof(struct settings, member)
+#define LONGEST_NS INT64_MAX
+
+static const struct option_row rows[] = {
+	{.kind = OPTION_SECTION, .long_name = "As in IGT's gem_syslatency"},
+	{.kind = OPTION_DURATION,
+	 .short_name = 't',
+	 .argument = "TIME",
+	 AT(time_ns),
+	 .minimum = -LONGEST_NS,
+	 .unit_ns = NS_PER_S,
+	 .help = "measure for TIME (bare number: seconds; default 10; below 0: until stopped)"},
+	{.kind = OPTION_FLAG, .short_name = 'n', AT(no_gem), .help = "no gem load: the baseline"},
+	{.kind = OPTION_FLAG,
+	 .short_name = 'm',
+	 AT(thp_and_leak),
+	 .help = "measure 2 MiB THP allocate + populate + unmap; the gem load leaks its buffers"},
+	{.kind = OPTION_FLAG,
+	 .short_name = 'b',
+	 AT(file_cache),
+	 .help = "also read the file tree through the page cache"},
+	{.kind = OPTION_FLAG,
+	 .short_name = 'i',
+	 AT(interrupts),
+	 .help = "make batches depend on each other (i915)"},
+	{.kind = OPTION_INT,
+	 .short_name = 'r',
+	 .argument = "US",
+	 AT(batch_us),
+	 .minimum = -INT32_MAX,
+	 .maximum = INT32_MAX,
+	 .given_offset = offsetof(struct settings, batch_given),
+	 .help = "batch length in microseconds (i915); negative: batch size in bytes"},
+	{.kind = OPTION_FLAG,
+	 .short_name = '1',
+	 AT(one_cpu),
+	 .help = "one CPU only, the first allowed"},
+	{.kind = OPTION_INT,
+	 .short_name = 'f',
+	 .argument = "N",
+	 AT(field),
+	 .maximum = 2,
+	 .given_offset = offsetof(struct settings, field_given),
+	 .help = "print one number only: 0 cycles, 1 mean (us), 2 max (us)"},
+
+	{.kind = OPTION_SECTION, .long_name = "Measure"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "measure",
+	 .argument = "NAME",
+	 AT(measure),
+	 .choices = measure_choices,
+	 .help = "wakeup (timer expiry to running) or thp"},
+	{.kind = OPTION_DURATION,
+	 .long_name = "interval",
+	 .argument = "TIME",
+	 AT(run.measure_settings.interval_ns),
+	 .minimum = 10 * NS_PER_US,
+	 .maximum = 3600 * NS_PER_S,
+	 .unit_ns = NS_PER_US,
+	 .given_offset = offsetof(struct settings, interval_given),
+	 .help = "wakeup: a fixed schedule of this period (bare number: us), observed and corrected"},
+	{.kind = OPTION_DURATION,
+	 .long_name = "pace",
+	 .argument = "TIME",
+	 AT(run.measure_settings.pace_ns),
+	 .maximum = 3600 * NS_PER_S,
+	 .unit_ns = NS_PER_US,
+	 .help = "thp: sleep so long between samples, so that nothing is throttled"},
+	{.kind = OPTION_STRING,
+	 .long_name = "cpus",
+	 .argument = "LIST",
+	 AT(cpus),
+	 .help = "CPUs to measure on, as 0-3,8 (default: all that are allowed)"},
+	{.kind = OPTION_INT,
+	 .long_name = "threads",
+	 .argument = "N",
+	 AT(threads),
+	 .minimum = 1,
+	 .maximum = 65536,
+	 .given_offset = offsetof(struct settings, threads_given),
+	 .help = "sampling threads (default: one a CPU)"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "sched",
+	 .argument = "POLICY",
+	 AT(sched),
+	 .choices = sched_choices,
+	 .help = "fifo (default) or other"},
+	{.kind = OPTION_INT,
+	 .long_name = "priority",
+	 .argument = "N",
+	 AT(run.priority),
+	 .minimum = 1,
+	 .maximum = 99,
+	 .help = "FIFO priority of the sampler (default 99)"},
+	{.kind = OPTION_DURATION,
+	 .long_name = "warmup",
+	 .argument = "TIME",
+	 AT(run.warmup_ns),
+	 .maximum = 3600 * NS_PER_S,
+	 .unit_ns = NS_PER_S,
+	 .given_offset = offsetof(struct settings, warmup_given),
+	 .help = "let the loads run so long before measuring (default 1s)"},
+	{.kind = OPTION_INT,
+	 .long_name = "seed",
+	 .argument = "N",
+	 AT(seed),
+	 .minimum = INT64_MIN,
+	 .maximum = INT64_MAX,
+	 .given_offset = offsetof(struct settings, seed_given),
+	 .help = "seed of intervals and loads (default: fresh, recorded)"},
+
+	{.kind = OPTION_SECTION, .long_name = "Loads"},
+	{.kind = OPTION_CALL,
+	 .long_name = "load",
+	 .argument = "LIST",
+	 .call = option_load,
+	 .help = "gem, file-cache, thp, swap, null; with a size: swap=1400M (% is of the limit)"},
+	{.kind = OPTION_STRING,
+	 .long_name = "backend",
+	 .argument = "NAME",
+	 AT(backend),
+	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm"},
+	{.kind = OPTION_STRING,
+	 .long_name = "device",
+	 .argument = "DEV",
+	 AT(run.backend_settings.device),
+	 .help = "DRM device: /dev/dri/... or pci:vendor=8086,device=ID,card=N"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "variant",
+	 .argument = "NAME",
+	 AT(variant),
+	 .choices = variant_choices,
+	 .help = "how the pages are held: baseline (no gem load), stock, mapping, mlock"},
+	{.kind = OPTION_STRING,
+	 .long_name = "pin-method",
+	 .argument = "NAME",
+	 AT(run.backend_settings.pin_method),
+	 .help = "shm: vmsplice, io_uring or udmabuf (default: the best that works)"},
+	{.kind = OPTION_SIZE,
+	 .long_name = "footprint",
+	 .argument = "SIZE",
+	 AT(run.footprint),
+	 .help = "hold this much pinned through the run, besides the churn (% is of the limit)"},
+	{.kind = OPTION_DOUBLE,
+	 .long_name = "load-rate",
+	 .argument = "N",
+	 AT(run.load_rate_per_s),
+	 .maximum = INT32_MAX,
+	 .help = "offer each load N operations a second (default: as fast as it can)"},
+	{.kind = OPTION_STRING,
+	 .long_name = "file-cache-dir",
+	 .argument = "DIR",
+	 AT(run.file_cache_directory),
+	 .help = "what file-cache reads (default /)"},
+
+	{.kind = OPTION_SECTION, .long_name = "Pressure"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "scope",
+	 .argument = "NAME",
+	 AT(scope),
+	 .choices = scope_choices,
+	 .help = "who is under pressure: machine or memcg (default where memory is held)"},
+	{.kind = OPTION_SIZE,
+	 .long_name = "limit",
+	 .argument = "SIZE",
+	 AT(run.limit),
+	 .help = "memory limit of the group (default: the lesser of 2G and a fifth of memory)"},
+	{.kind = OPTION_CALL,
+	 .long_name = "swap",
+	 .argument = "WHAT",
+	 .call = option_swap,
+	 .help = "auto (default: zram when the swap load needs it), none, zram:SIZE"},
+	{.kind = OPTION_FLAG,
+	 .long_name = "reset",
+	 AT(reset),
+	 .help = "start from dropped caches and compacted memory"},
+	{.kind = OPTION_FLAG,
+	 .long_name = "force",
+	 AT(force),
+	 .help = "allow loads beyond the available memory"},
+
+	{.kind = OPTION_SECTION, .long_name = "Result"},
+	{.kind = OPTION_STRING,
+	 .long_name = "json",
+	 .argument = "FILE",
+	 AT(json),
+	 .help = "write the record (-: standard output, in place of the text)"},
+	{.kind = OPTION_STRING,
+	 .long_name = "samples",
+	 .argument = "FILE",
+	 AT(run.samples_path),
+	 .help = "write every sample (.txt: text, else binary)"},
+	{.kind = OPTION_STRING,
+	 .long_name = "arm",
+	 .argument = "NAME",
+	 AT(run.arm),
+	 .help = "name of the arm in the record"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "progress",
+	 .argument = "WHEN",
+	 AT(progress),
+	 .choices = progress_choices,
+	 .help = "auto (default: on a terminal), always, never"},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* Only IGT's flags: then everything is as IGT does it. */
+static bool only_igt_flags(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "--", 2) == 0)
+			return false;
+	return true;
+}
+
+static int choose_cpus(struct settings *settings, struct message *message)
+{
+	struct run_settings *run = &settings->run;
+	int error;
+
+	if (settings->cpus)
+		error = cpu_list_parse(settings->cpus, &run->cpus, message);
+	else
+		error = cpu_list_allowed(0, &run->cpus);
+	if (error)
+		return error;
+	if (settings->one_cpu)
+		run->cpus.count = 1;
+	return cpu_list_check(&run->cpus, message);
+}
+
+static int choose_loads(struct settings *settings, struct message *message)
+{
+	struct run_settings *run = &settings->run;
+	int error = 0;
+
+	/* IGT's call has the gem load unless -n; ours has what --load names. */
+	if (run->pure_drop_in && !settings->no_gem)
+		error = add_load(run, "gem", strlen("gem"), message);
+	if (!error && settings->file_cache)
+		error = add_load(run, "file-cache", strlen("file-cache"), message);
+	if (!error && !run->pure_drop_in && run->load_count == 0 && settings->thp_and_leak &&
+	    !settings->no_gem)
+		error = add_load(run, "gem", strlen("gem"), message);
+	if (error || !settings->no_gem)
+		return error;
+	for (size_t i = 0; i < run->load_count; i++) {
+		if (strcmp(run->loads[i]->name, "gem") != 0)
+			continue;
+		for (size_t k = i + 1; k < run->load_count; k++) {
+			run->loads[k - 1] = run->loads[k];
+			run->load_sizes[k - 1] = run->load_sizes[k];
+		}
+		run->load_count--;
+	}
+	run->backend_settings.variant = VARIANT_BASELINE;
+	return 0;
+}
+
+static int choose_backend(struct settings *settings, struct message *message)
+{
+	struct run_settings *run = &settings->run;
+
+	if (!settings->backend || strcmp(settings->backend, "auto") == 0)
+		return 0;
+	run->backend = backend_find(settings->backend);
+	if (!run->backend)
+		return message_set(message, -EINVAL,
+				   "--backend: there is no backend '%s': see syslat check",
+				   settings->backend);
+	if (!(run->backend->variants & (1u << run->backend_settings.variant)))
+		return message_set(message, -EINVAL, "--backend %s cannot make the variant '%s'",
+				   settings->backend, variant_name(run->backend_settings.variant));
+	return 0;
+}
+
+/* IGT's flags and ours, resolved into run settings. */
+static int resolve(struct settings *settings, struct message *message)
+{
+	struct run_settings *run = &settings->run;
+	const char *measure = settings->measure;
+	int error;
+
+	if (settings->time_ns == 0)
+		return message_set(message, -EINVAL, "-t: a run of no length measures nothing");
+	run->duration_ns = settings->time_ns < 0 ? INT64_MAX : settings->time_ns;
+	if (!measure)
+		measure = settings->thp_and_leak ? "thp" : "wakeup";
+	run->measure = measure_find(measure);
+	if (!run->measure)
+		return message_set(message, -EINVAL, "--measure: '%s' is not in this build",
+				   measure);
+	if (settings->variant &&
+	    variant_parse(settings->variant, &run->backend_settings.variant) < 0)
+		return -EINVAL;
+	run->backend_settings.leak = settings->thp_and_leak;
+	run->backend_settings.dependencies = settings->interrupts;
+	run->backend_settings.batch_ns =
+		settings->batch_us < 0 ? settings->batch_us : settings->batch_us * NS_PER_US;
+	run->fifo = !settings->sched || strcmp(settings->sched, "fifo") == 0;
+	run->scope = !settings->scope || strcmp(settings->scope, "auto") == 0 ? SCOPE_AUTO
+		     : strcmp(settings->scope, "memcg") == 0		      ? SCOPE_MEMCG
+									      : SCOPE_MACHINE;
+	run->threads = (unsigned int)settings->threads;
+	run->force = settings->force;
+	run->reset = settings->reset;
+	if (settings->interval_given) {
+		if (!run->measure->can_schedule)
+			return message_set(message, -EINVAL,
+					   "--interval is for --measure wakeup; "
+					   "thp has --pace");
+		run->measure_settings.schedule = SCHEDULE_FIXED;
+	}
+	if (run->measure_settings.pace_ns > 0 && run->measure->can_schedule)
+		return message_set(message, -EINVAL,
+				   "--pace is for --measure thp; wakeup has --interval");
+	run->measure_settings.seed =
+		settings->seed_given ? (uint64_t)settings->seed : random_fresh_seed();
+	run->measure_settings.clock_cost_ns = clock_read_cost_ns();
+	run->measure_settings.count_steal = true;
+	if (!settings->warmup_given)
+		run->warmup_ns = !run->pure_drop_in	? NS_PER_S
+				 : settings->file_cache ? 5 * NS_PER_S
+							: 0;
+	error = choose_loads(settings, message);
+	if (!error)
+		error = choose_backend(settings, message);
+	return error ? error : choose_cpus(settings, message);
+}
+
+static void show_progress(void *data, const struct run_progress *progress)
+{
+	static const char *const stages[] = {"starting", "warming up", "measuring", "stopping"};
+	char left[32], p50[32], p99[32], max[32], stalled[96] = "";
+
+	if (progress->stage == RUN_STOPPING) {
+		fprintf(stderr, "\r\033[K");
+		return;
+	}
+	if (progress->stalled_ns > 0)
+		snprintf(stalled, sizeof(stalled), "  CPU %d late %s, still stalled",
+			 progress->stalled_cpu,
+			 format_duration(progress->stalled_ns, left, sizeof(left)));
+	fprintf(stderr, "\r\033[K%s", stages[progress->stage]);
+	if (progress->left_ns < INT64_MAX / 2)
+		fprintf(stderr, ", %.0f s left", ceil((double)progress->left_ns / 1e9));
+	if (progress->samples > 0)
+		fprintf(stderr, ", %llu samples, p50 %s, p99 %s, max %s",
+			(unsigned long long)progress->samples,
+			format_duration(progress->p50_ns, p50, sizeof(p50)),
+			format_duration(progress->p99_ns, p99, sizeof(p99)),
+			format_duration(progress->max_ns, max, sizeof(max)));
+	fprintf(stderr, "%s", stalled);
+	fflush(stderr);
+}
+
+/* Without a terminal only a stall is told, while it lasts and at most every ten seconds. */
+static void tell_stalls(void *data, const struct run_progress *progress)
+{
+	int64_t *next_ns = data, now_ns = clock_now_ns();
+	char text[32];
+
+	if (progress->stalled_ns <= 0 || now_ns < *next_ns)
+		return;
+	*next_ns = now_ns + 10 * NS_PER_S;
+	fprintf(stderr, PROGRAM ": CPU %d late %s, still stalled\n", progress->stalled_cpu,
+		format_duration(progress->stalled_ns, text, sizeof(text)));
+}
+
+static void print_igt(const struct record *record, const struct settings *settings)
+{
+	if (!settings->field_given)
+		printf("gem_syslatency: cycles=%.0f, latency mean=%.3fus max=%.0fus\n",
+		       record->igt_cycles, record->igt_mean_us, record->igt_max_us);
+	else if (settings->field == 0)
+		printf("%.0f\n", record->igt_cycles);
+	else if (settings->field == 1)
+		printf("%.3f\n", record->igt_mean_us);
+	else
+		printf("%.0f\n", record->igt_max_us);
+}
+
+static int write_record(const char *path, const struct record *record, struct message *message)
+{
+	json_t *json = record_to_json(record);
+	char *line = json ? json_line(json) : NULL;
+	size_t length = line ? strlen(line) : 0;
+	int error = -ENOMEM;
+
+	if (line) {
+		line[length] = '\n';
+		error = strcmp(path, "-") == 0 ? write_all(STDOUT_FILENO, line, length + 1)
+					       : file_replace(path, line, length + 1);
+		if (error)
+			message_set_errno(message, error, "cannot write the record to %s", path);
+	}
+	free(line);
+	json_decref(json);
+	return error;
+}
+
+static int report(const struct settings *settings, struct record *record, int argc, char **argv)
+{
+	const char *path = getenv("SYSLATENCY_RECORD");
+	bool json_to_stdout = settings->json && strcmp(settings->json, "-") == 0;
+	struct message message;
+	int error = 0;
+
+	record->command = json_array();
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(record->command, json_string_or_null(argv[i]));
+	if (!json_to_stdout) {
+		print_igt(record, settings);
+		if (!settings->run.pure_drop_in && !settings->field_given)
+			report_find("text")->run(stdout, record);
+	}
+	if (settings->json)
+		error = write_record(settings->json, record, &message);
+	if (!error && path && *path)
+		error = write_record(path, record, &message);
+	if (error)
+		return fail(EXIT_FAILED, message.text);
+	if (fflush(stdout) == EOF || ferror(stdout))
+		return fail(EXIT_FAILED, "cannot write the result to standard output");
+	if (settings->run.pure_drop_in || settings->field_given)
+		for (size_t i = 0;
+		     record->verdict != VERDICT_VALID && i < json_array_size(record->reasons); i++)
+			fprintf(stderr, PROGRAM ": %s: %s\n", verdict_name(record->verdict),
+				json_string_value(json_array_get(record->reasons, i)));
+	if (record->latency.count == 0)
+		return fail(EXIT_FAILED,
+			    "no sample was taken: the run was too short or was stalled");
+	if (record->verdict == VERDICT_INVALID && !settings->run.pure_drop_in)
+		return EXIT_INVALID;
+	return EXIT_DONE;
+}
+
+static int check_outputs(const struct settings *settings, struct message *message)
+{
+	const char *const paths[] = {settings->json, settings->run.samples_path,
+				     getenv("SYSLATENCY_RECORD")};
+
+	/* Said before minutes of measuring, not after. */
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		bool existed;
+		int fd;
+
+		if (!paths[i] || !*paths[i] || strcmp(paths[i], "-") == 0)
+			continue;
+		existed = access(paths[i], F_OK) == 0;
+		fd = open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		if (fd < 0)
+			return message_set_errno(message, -errno, "cannot write %s", paths[i]);
+		close(fd);
+		if (!existed)
+			unlink(paths[i]);
+	}
+	return 0;
+}
+
+static void catch_signals(void)
+{
+	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = on_signal};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings = {
+		.time_ns = 10 * NS_PER_S,
+		.run = {.benchmark = PROGRAM,
+			.priority = 99,
+			.interrupted = &interrupted,
+			.backend_settings = {.variant = VARIANT_STOCK}},
+	};
+	int64_t next_stall_ns = 0;
+	struct record *record;
+	struct message message = {""};
+	int first, error, code;
+
+	machine_set_root(getenv("SYSLATENCY_ROOT"));
+	settings.run.pure_drop_in = only_igt_flags(argc, argv);
+	error = options_parse(rows, ROWS, &settings, argc, argv, 0, &first, &message);
+	if (error == OPTIONS_HELP) {
+		options_help(
+			stdout, PROGRAM " [-1bimn] [-t TIME] [-r US] [-f N] [options]",
+			"Measures how late the system wakes its tasks (wakeup), or how long a huge page "
+			"takes (thp), while memory is under load and pinned buffers hold it.",
+			rows, ROWS);
+		return EXIT_DONE;
+	}
+	if (error == OPTIONS_VERSION) {
+		printf(PROGRAM " (syslatency) " SYSLATENCY_VERSION " " SYSLATENCY_BUILD "\n");
+		return EXIT_DONE;
+	}
+	if (!error && first < argc)
+		error = message_set(&message, -EINVAL, "'%s' is no option: see --help",
+				    argv[first]);
+	if (!error)
+		error = resolve(&settings, &message);
+	if (error)
+		return fail(exit_code_of(error), message.text);
+	if (check_outputs(&settings, &message) < 0)
+		return fail(EXIT_FAILED, message.text);
+	if (settings.time_ns < 0)
+		fprintf(stderr, PROGRAM ": measuring until stopped: end it with Ctrl-C\n");
+	catch_signals();
+	if (settings.progress
+		    ? strcmp(settings.progress, "always") == 0 ||
+			      (strcmp(settings.progress, "auto") == 0 && isatty(STDERR_FILENO))
+		    : isatty(STDERR_FILENO)) {
+		settings.run.progress = show_progress;
+	} else {
+		settings.run.progress = tell_stalls;
+		settings.run.progress_data = &next_stall_ns;
+	}
+	error = run_execute(&settings.run, &record, &message);
+	cpu_list_free(&settings.run.cpus);
+	if (error)
+		return fail(exit_code_of(error),
+			    message.text[0] ? message.text : strerrordesc_np(-error));
+	code = report(&settings, record, argc, argv);
+	record_free(record);
+	return code;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "engine/run_state.h"
+#include "sys/environment.h"
+#include "sys/rt.h"
+
+#define CLAIMS_MAX 32
+
+/* The claims of the measure and of every load that ran, judged over the finished record. */
+static void judge(struct run *run)
+{
+	const struct claim *claims[CLAIMS_MAX];
+	size_t count = 0;
+	const struct claim *claim;
+
+	for (claim = run->settings->measure->claims; claim && claim->name && count < CLAIMS_MAX;
+	     claim++)
+		claims[count++] = claim;
+	for (size_t i = 0; i < run->load_count; i++)
+		for (claim = run->loads[i].load.settings.ops->claims;
+		     claim && claim->name && count < CLAIMS_MAX; claim++)
+			claims[count++] = claim;
+	record_judge(run->record, claims, count);
+}
+
+static void stop_everything(struct run *run)
+{
+	loads_stop(run->loads, run->load_count, clock_now_ns() + 1 * NS_PER_S);
+	sampler_free(run->sampler);
+	run->sampler = NULL;
+}
+
+static void free_run(struct run *run)
+{
+	loads_free(run->loads, run->load_count);
+	snapshot_free(run->origin);
+	snapshot_free(run->before);
+	snapshot_free(run->after);
+	snapshot_free(run->tick);
+	if (run->series)
+		snapshot_series_close(run->series);
+	for (size_t i = 0; i < run->context_count; i++)
+		json_decref(run->contexts[i].deltas);
+	free(run->contexts);
+	if (run->kmsg)
+		kmsg_close(run->kmsg);
+	record_free(run->record);
+}
+
+static int open_kernel_log(struct run *run)
+{
+	int error = kmsg_open(&run->kmsg);
+
+	if (error) {
+		run->kmsg = NULL;
+		record_note(
+			run->record,
+			"the kernel log cannot be read (%s): hung tasks and OOM kills are not seen",
+			strerrordesc_np(-error));
+	}
+	return 0;
+}
+
+/* The flow of one run: each step is a function that leaves what it made in *run. */
+static int execute(struct run *run)
+{
+	int error;
+
+	run->record->environment = environment_describe();
+	environment_machine_key(run->record->environment, run->record->machine_key);
+	for (size_t i = 0; run->plan.gem && i < run->plan.load_count; i++)
+		if (strcmp(run->plan.loads[i].ops->name, "gem") == 0)
+			run->plan.loads[i].backend = run_choose_backend(run->settings, run->record);
+	error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
+	if (!error)
+		error = run_enter_scope(run);
+	if (!error)
+		error = open_kernel_log(run);
+	if (!error)
+		error = run_start_loads(run);
+	if (!error)
+		error = run_warm_up(run);
+	if (!error)
+		error = run_measure(run);
+	if (!error)
+		error = run_fill_record(run);
+	stop_everything(run);
+	if (!error)
+		judge(run);
+	return error;
+}
+
+int run_execute(const struct run_settings *settings, struct record **ret_record,
+		struct message *message)
+{
+	struct run run = {.settings = settings, .message = message};
+	struct machine_memory memory;
+	struct message undo_message;
+	int nice_before = getpriority(PRIO_PROCESS, 0);
+	int dma_latency_fd = -1;
+	int error, undo_error;
+
+	run.record = record_new(settings->benchmark);
+	if (!run.record)
+		return -ENOMEM;
+	error = machine_memory_read(&memory);
+	if (error)
+		message_set_errno(message, error, "cannot read /proc/meminfo");
+	if (!error)
+		error = run_plan_make(settings, &memory, &run.plan, run.record, message);
+	if (error) {
+		free_run(&run);
+		return error;
+	}
+	/* The supervisor must get its turn between the loads to end the run in time. */
+	setpriority(PRIO_PROCESS, 0, -20);
+	dma_latency_fd = rt_hold_dma_latency();
+	if (dma_latency_fd < 0)
+		record_note(run.record, "idle states are not held off (/dev/cpu_dma_latency: %s)",
+			    strerrordesc_np(-dma_latency_fd));
+
+	error = execute(&run);
+
+	undo_error = knobs_close(run.knobs, &undo_message);
+	if (dma_latency_fd >= 0)
+		close(dma_latency_fd);
+	setpriority(PRIO_PROCESS, 0, nice_before);
+	if (undo_error)
+		record_note(run.record, "not everything could be put back: %s", undo_message.text);
+	if (!error) {
+		*ret_record = run.record;
+		run.record = NULL;
+	}
+	free_run(&run);
+	return error;
+}
