@@ -171,6 +171,7 @@ struct measure_ops {
 	const struct claim *claims;
 	bool in_memcg;			/* the sampler belongs inside the group (thp) */
 	bool can_schedule;		/* SCHEDULE_FIXED makes sense */
+	bool has_phases;		/* fills sampling_thread.phases */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);
 	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to do. */

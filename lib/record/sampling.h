@@ -28,7 +28,9 @@ struct sampling_worst {
 	int64_t late_ns;
 	int32_t cpu;	     /* where the sample ended */
 	int32_t reserved;
-	int64_t steal_ns;    /* of that CPU over the delay; -1 unknown, filled after delays over 1 ms */
+	/* Of that CPU between the polls around the delay (an upper bound); -1 unknown; filled by the
+	 * supervisor at the end, for delays over 1 ms. */
+	int64_t steal_ns;
 };
 
 struct sampling_thread {
