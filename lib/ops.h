@@ -71,7 +71,7 @@ struct backend_ops {
 	 * machine or group ends. Thread-safe: several threads share one open backend. */
 	int (*allocate)(struct backend *backend, struct buffer *buffer);
 	/* Submit work that uses the buffer on every engine (i915 execbuf); *ret_submitted counts.
-	 * NULL: the load touches the memory instead where it is mapped. */
+	 * NULL: there is no engine; populating wrote every page already. */
 	int (*exercise)(struct backend *backend, struct buffer *buffer, struct random *random,
 			uint64_t *ret_submitted);
 	/* Unpin and release (or leak, when settings.leak and the kernel has a shrinker for it). */
@@ -83,9 +83,11 @@ struct backend_ops {
 
 #define LOAD_EXTRA 12
 
+enum load_state { LOAD_STARTING, LOAD_STEADY, LOAD_DONE }; /* steady: its working set is built */
+
 /* Shared memory between a load's process(es) and the supervisor; cleared before the start. */
 struct load_shared {
-	_Atomic int32_t state;	      /* 0 starting, 1 steady (its working set is built), 2 done, <0 failed (-errno) */
+	_Atomic int32_t state;	      /* enum load_state, or the negative errno of a failure */
 	_Atomic int32_t stop;	      /* set by the supervisor */
 	_Atomic uint64_t ops, bytes;  /* operations done and bytes moved, since the start */
 	_Atomic uint64_t extra[LOAD_EXTRA]; /* named by load_ops.extra_names */
@@ -124,13 +126,15 @@ static inline bool load_stopping(const struct load *load)
 
 struct load_ops {
 	const char *name, *summary;
-	const char *const *extra_names; /* NULL-terminated, at most LOAD_EXTRA; unit in the name */
+	/* NULL-terminated, at most LOAD_EXTRA; unit in the name. Counts, given as what the window added;
+	 * a name that starts with '=' (left out of the record) is a level, given as it is at the end. */
+	const char *const *extra_names;
 	const struct claim *claims;	/* ends with a NULL name */
 	uint64_t (*default_budget)(const struct load_settings *settings); /* NULL: needs none */
 	/* Can it run here? -errno with what is missing. NULL: anywhere. Called in the supervisor. */
 	int (*check)(const struct load_settings *settings, struct message *message);
-	/* The body, in a process of its own (inside the group already); may make threads; sets state 1
-	 * when steady; returns when load_stopping() or -errno. Signals are not its concern. */
+	/* The body, in a process of its own (inside the group already); may make threads; sets
+	 * LOAD_STEADY when steady; returns when load_stopping() or -errno. Signals are not its concern. */
 	int (*run)(struct load *load);
 };
 
