@@ -15,14 +15,23 @@ struct load_process {
 	int status; /* of waitpid, when ended */
 	uint64_t ops_at_begin, bytes_at_begin;
 	uint64_t extra_at_begin[LOAD_EXTRA];
+	int64_t oom_kills_at_start; /* of the group; -1: not known */
+	struct cgroup cgroup;	    /* version CGROUP_NONE: none */
 };
 
-/* Forks one process for @settings, in @cgroup (NULL: here); settings are copied (cpus too). */
+/*
+ * Forks one process for @settings, in @cgroup (NULL: here); settings are copied (cpus too). Its
+ * budget is the load's default when @settings has none. -errno of the load's check, or of the
+ * start.
+ */
 int load_start(const struct load_settings *settings, const struct cgroup *cgroup,
 	       struct load_process *ret_process, struct message *message);
 
-/* Waits until every load is steady, has failed or @deadline_ns is past (-ETIMEDOUT: goes on, with a
- * note). */
+/*
+ * Waits until every load is steady, one has failed (its -errno; -ECHILD when it was killed) or
+ * @deadline_ns is past (-ETIMEDOUT: goes on, with a note). May be called again with a later
+ * deadline.
+ */
 int loads_wait_steady(struct load_process *processes, size_t count, int64_t deadline_ns,
 		      struct message *message);
 
@@ -35,7 +44,11 @@ int loads_poll(struct load_process *processes, size_t count, struct message *mes
 /* Asks all to stop, waits until @deadline_ns, kills the rest. */
 void loads_stop(struct load_process *processes, size_t count, int64_t deadline_ns);
 
-/* The "load_stats" object: per load {"ops", "ops_per_s", "bytes", extras..., "died": bool}. */
+/*
+ * The "load_stats" object: per load {"ops", "ops_per_s", "bytes", "bytes_per_s", "offered_per_s",
+ * "budget_bytes", extras..., "died": bool}, of the measured window of @window_s. Call it before
+ * loads_stop().
+ */
 json_t *loads_statistics(const struct load_process *processes, size_t count, double window_s);
 
 void loads_free(struct load_process *processes, size_t count);
