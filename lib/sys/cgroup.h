@@ -32,9 +32,9 @@ int cgroup_set_limit(const struct cgroup *group, uint64_t bytes, struct message 
 int cgroup_enter(const struct cgroup *group, pid_t pid); /* 0: the caller */
 
 struct cgroup_usage {
-	uint64_t usage_bytes, limit_bytes;
-	int64_t limit_hits; /* v1 failcnt; v2 memory.events max */
-	int64_t oom_kills;
+	uint64_t usage_bytes, limit_bytes; /* no limit: UINT64_MAX */
+	int64_t limit_hits; /* v1 failcnt; v2 memory.events max; -1: the kernel does not tell */
+	int64_t oom_kills;  /* -1: the kernel does not tell (v1 before 4.13) */
 };
 
 int cgroup_read_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);

@@ -23,8 +23,22 @@ struct knobs;
 /* Starts the guardian and the journal. @program is the name that others are told. */
 int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message);
 
+/*
+ * Every verb may be called from any thread, and from children that were forked after knobs_open().
+ * What could not be put back safely is refused (-EINVAL): attribute files lie below /sys or /proc/sys,
+ * groups below /sys/fs/cgroup, and the last name of a group, trace instance or tree starts with
+ * "syslatency". -EPIPE: the guardian was killed; nothing is changed any more.
+ */
+
+/* Takes the machine-wide lock now; the verbs that need it do so themselves. -EBUSY names the holder. */
+int knobs_lock(struct knobs *knobs, struct message *message);
+
 /* Writes @value to the attribute file @path (under the root prefix); puts the value that is there now back. */
 int knobs_write(struct knobs *knobs, const char *path, const char *value, struct message *message);
+
+/* As knobs_write, for files that are not written as they are read ("+memory"; undo "-memory"). */
+int knobs_write_reversibly(struct knobs *knobs, const char *path, const char *value,
+			   const char *undo_value, struct message *message);
 
 /* mkdir of a cgroup or trace instance; undo: end what is inside (cgroup.procs), rmdir. */
 int knobs_make_group(struct knobs *knobs, const char *path, struct message *message);
@@ -38,6 +52,7 @@ int knobs_own_tree(struct knobs *knobs, const char *path, struct message *messag
  * @hot_added. @device is "zram0".
  */
 int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, struct message *message);
+void knobs_disown_swap(struct knobs *knobs, const char *device); /* it was never made */
 
 /* SysV segment @shmid; undo: IPC_RMID. */
 int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message);

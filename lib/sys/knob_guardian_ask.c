@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "sys/knob_guardian.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union fd_control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+/* One packet, with a descriptor when @fd is one. */
+static int send_packet(int socket, const void *data, size_t size, int fd)
+{
+	union fd_control control = {0};
+	struct iovec vector = {.iov_base = (void *)(uintptr_t)data, .iov_len = size};
+	struct msghdr packet = {.msg_iov = &vector, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (fd >= 0) {
+		packet.msg_control = &control;
+		packet.msg_controllen = sizeof(control);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	do {
+		sent = sendmsg(socket, &packet, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+int guardian_receive(int socket, void *data, size_t size, int *ret_fd)
+{
+	union fd_control control = {0};
+	struct iovec vector = {.iov_base = data, .iov_len = size};
+	struct msghdr packet = {
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header;
+	ssize_t got;
+
+	do {
+		got = recvmsg(socket, &packet, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	*ret_fd = -1;
+	if (got < 0)
+		return -errno;
+	header = CMSG_FIRSTHDR(&packet);
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
+	return (int)got;
+}
+
+int guardian_answer(int socket, const struct guardian_reply *reply, int fd)
+{
+	return send_packet(socket, reply, sizeof(*reply), fd);
+}
+
+int guardian_ask(int socket, enum guardian_operation operation, uint64_t value, const char *text,
+		 uint64_t *ret_value, int *ret_fd, struct message *message)
+{
+	struct guardian_request request = {.operation = operation, .value = value};
+	size_t length = text ? strlen(text) : 0;
+	struct guardian_reply reply;
+	int pair[2], fd = -1, result;
+
+	if (length >= sizeof(request.text))
+		return message_set_errno(message, -EMSGSIZE, "undo record");
+	if (length)
+		memcpy(request.text, text, length);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return message_set_errno(message, -errno, "socketpair");
+	result = send_packet(socket, &request, offsetof(struct guardian_request, text) + length + 1,
+			     pair[1]);
+	close(pair[1]);
+	if (result == 0)
+		result = guardian_receive(pair[0], &reply, sizeof(reply), &fd);
+	close(pair[0]);
+	if (result < (int)sizeof(reply)) {
+		if (fd >= 0)
+			close(fd);
+		return message_set(message, -EPIPE,
+				   "the guardian process was killed; nothing is changed any more");
+	}
+	if (ret_fd)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	if (ret_value)
+		*ret_value = reply.value;
+	if (reply.error < 0 && message)
+		*message = reply.message;
+	return reply.error;
+}
