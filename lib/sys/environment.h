@@ -5,14 +5,15 @@
 #include <jansson.h>
 
 /*
- * All that could explain a difference between two machines or two boots, as the "environment" object
- * of a record. What cannot be read is null. New reference; NULL without memory.
+ * All that could explain a difference between two machines or two boots, as the "environment"
+ * object of a record. What cannot be read is null. New reference; NULL without memory.
  */
 json_t *environment_describe(void);
 
 /*
- * A stable key of the machine (not of the boot or kernel): hash of CPU model, CPU count, memory rounded
- * to whole GiB, board or hypervisor, GPU ids. 16 hex digits into @key. docs/method.md lists the parts.
+ * A stable key of the machine (not of the boot or kernel): hash of CPU model, CPU count, memory
+ * rounded to whole GiB, board or hypervisor, GPU ids. 16 hex digits into @key. docs/method.md lists
+ * the parts.
  */
 void environment_machine_key(const json_t *environment, char key[17]);
 
