@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* docs/record.schema.json against what record_to_json writes, by python3-jsonschema. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "record/record.h"
+
+static const char *const validator =
+	"import json, sys, jsonschema\n"
+	"schema = json.load(open(sys.argv[1]))\n"
+	"jsonschema.Draft7Validator.check_schema(schema)\n"
+	"validator = jsonschema.Draft7Validator(schema)\n"
+	"for line in open(sys.argv[2]):\n"
+	"    for error in validator.iter_errors(json.loads(line)):\n"
+	"        sys.exit('/'.join(map(str, error.absolute_path)) + ': ' + error.message)\n";
+
+static bool have_validator(void)
+{
+	return system("python3 -c 'import jsonschema' 2>/dev/null") == 0;
+}
+
+/* Exit status of the validator over one record. */
+static int validate(const json_t *json)
+{
+	const char *root = getenv("TEST_SOURCE_ROOT");
+	char path[] = "/tmp/syslatency-schema.XXXXXX", command[2048];
+	char *line = json_line(json);
+	int fd = mkstemp(path), status;
+	FILE *stream = fdopen(fd, "w");
+
+	assert_non_null(stream);
+	fprintf(stream, "%s\n", line);
+	assert_int_equal(fclose(stream), 0);
+	snprintf(command, sizeof(command), "python3 -c \"%s\" '%s/docs/record.schema.json' '%s'",
+		 validator, root ? root : ".", path);
+	status = system(command);
+	unlink(path);
+	free(line);
+	return status;
+}
+
+static struct latency_summary latencies(uint64_t count)
+{
+	return (struct latency_summary){
+		.count = count,
+		.mean_ns = count ? 863548.125 : NAN,
+		.stddev_ns = count > 1 ? 12.5 : NAN,
+		.min_ns = count ? -1500 : INT64_MIN,
+		.max_ns = count ? INT64_C(675208500123) : INT64_MIN,
+		.p50_ns = count ? 863000 : -1,
+		.p90_ns = -1,
+		.p99_ns = -1,
+		.p99_9_ns = -1,
+		.p99_99_ns = -1,
+	};
+}
+
+static struct record *full_record(void)
+{
+	struct record *record = record_new("gem_syslatency");
+
+	record->arm = strdup("stock");
+	record->variant = strdup("stock");
+	record->scope = strdup("memcg");
+	record->release_context = strdup("load");
+	record->loads = calloc(2, sizeof(char *));
+	record->loads[0] = strdup("swap");
+	record->duration_s = 8;
+	record->has_latency = record->has_corrected = true;
+	record->latency = latencies(1000);
+	record->corrected = latencies(0);
+	record->phases[1] = latencies(1);
+	record->igt_cycles = 3;
+	record->histogram = calloc(1, sizeof(*record->histogram));
+	histogram_record(record->histogram, 863000);
+	record->per_cpu = calloc(1, sizeof(*record->per_cpu));
+	record->per_cpu_count = 1;
+	record->per_cpu[0] = (struct record_cpu){-1, 0, NAN, NAN, -1, -1, -1, NULL, 0};
+	record->throttle_gaps = 2;
+	record->metrics = json_pack("{s:{s:n,s:s,s:s}}", "passes", "value", "unit", "passes",
+				    "better", "higher");
+	record_reason(record, VERDICT_INVALID, "majflt 3");
+	record_note(record, "a note");
+	return record;
+}
+
+static void test_written_records_are_valid(void **state)
+{
+	struct record *full = full_record(), *empty = record_new("pin_cycle");
+	json_t *json;
+
+	if (!have_validator())
+		skip();
+	json = record_to_json(full);
+	assert_int_equal(validate(json), 0);
+	json_decref(json);
+	json = record_to_json(empty);
+	assert_int_equal(validate(json), 0);
+	json_decref(json);
+	record_free(full);
+	record_free(empty);
+}
+
+/* A schema that takes everything would prove nothing. */
+static void test_wrong_records_are_not(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} wrong[] = {
+		{"latency", "{\"mean_ms\": 1}"},
+		{"duration_s", "\"8 s\""},
+		{"variant", "\"tip\""},
+		{"per_cpu", "[{\"cpu\": 0}]"},
+		{"histogram", "{\"unit\": \"us\", \"sub_bucket_bits\": 7, \"buckets\": []}"},
+		{"validity", "{\"verdict\": \"fine\", \"reasons\": []}"},
+		{"metrics", "{\"x\": {\"value\": 1}}"},
+		{"schema", "\"syslatency/run/2\""},
+	};
+
+	if (!have_validator())
+		skip();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct record *record = full_record();
+		json_t *json = record_to_json(record);
+
+		json_object_set_new(json, wrong[i].key,
+				    json_loads(wrong[i].value, JSON_DECODE_ANY, NULL));
+		if (validate(json) == 0)
+			fail_msg("%s: %s passes the schema", wrong[i].key, wrong[i].value);
+		json_decref(json);
+		record_free(record);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_written_records_are_valid),
+		cmocka_unit_test(test_wrong_records_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
