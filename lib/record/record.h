@@ -18,57 +18,59 @@ struct record_cpu {
 	int cpu;
 	uint64_t count;
 	double mean_us, max_us;
-	int64_t steal_ms;	/* -1: null */
+	int64_t steal_ms; /* -1: null */
 	int64_t minflt, majflt;
-	const char *policy;	/* static: "fifo", "other" */
+	const char *policy; /* static: "fifo", "other" */
 	int priority;
 };
 
 enum verdict { VERDICT_VALID, VERDICT_SUSPECT, VERDICT_INVALID };
 
 struct record {
-	char id[37];		/* random UUID */
+	char id[37]; /* random UUID */
 	char *benchmark, *arm, *variant, *backend, *measure, *scope;
-	char **loads;		/* NULL-terminated */
-	char started[32];	/* RFC 3339 */
-	double duration_s;	/* measured window */
+	char **loads;	   /* NULL-terminated */
+	char started[32];  /* RFC 3339 */
+	double duration_s; /* measured window */
 	bool interrupted;
 
 	bool has_latency, has_corrected;
 	struct latency_summary latency, corrected;
-	struct histogram *histogram; /* observed; NULL: none */
-	struct latency_summary phases[3]; /* map, populate, unmap; count 0: null */
+	struct histogram *histogram;		    /* observed; NULL: none */
+	struct latency_summary phases[3];	    /* map, populate, unmap; count 0: null */
 	double igt_cycles, igt_mean_us, igt_max_us; /* NaN: null */
 
 	struct record_cpu *per_cpu;
 	size_t per_cpu_count;
 
-	int64_t pinned_bytes;		/* -1: null */
+	int64_t pinned_bytes; /* -1: null */
 	char *pin_method, *release_context;
 	int64_t throttle_gaps, throttle_total_us; /* -1: null */
 
 	/* Objects and arrays built by others; NULL: null (or {} / [] where the schema says so). */
 	json_t *load_stats, *counters, *environment, *causes, *worst, *metrics;
-	json_t *settings;		/* the options of the run as data: what must match to compare */
-	json_t *command;		/* argv as an array of strings */
+	json_t *settings; /* the options of the run as data: what must match to compare */
+	json_t *command;  /* argv as an array of strings */
 
 	enum verdict verdict;
-	json_t *reasons;		/* array of strings */
-	json_t *notes;			/* array of strings: things said to the user */
+	json_t *reasons; /* array of strings */
+	json_t *notes;	 /* array of strings: things said to the user */
 	char *trace_level;
 
-	char *status;			/* "ok" or "failed" */
+	char *status; /* "ok" or "failed" */
 	char *stderr_tail;
-	int64_t block, order;		/* -1: null */
+	int64_t block, order; /* -1: null */
 	char machine_key[17];
 };
 
-struct record *record_new(const char *benchmark); /* id, started, NaNs and -1s filled; NULL without memory */
+/* id, started, NaNs and -1s are filled; NULL without memory. */
+struct record *record_new(const char *benchmark);
 void record_free(struct record *record);
 
 /* New reference with every key of docs/record.schema.json in a fixed order. */
 json_t *record_to_json(const struct record *record);
-/* Checks schema, types and units; -EINVAL with the key that is wrong. Unknown keys are kept out but allowed. */
+/* Checks schema, types and units; -EINVAL with the key that is wrong. Keys that are not known are
+ * allowed and not kept. */
 int record_from_json(const json_t *json, struct record **ret_record, struct message *message);
 
 void record_reason(struct record *record, enum verdict at_least, const char *format, ...)
@@ -78,17 +80,19 @@ void record_note(struct record *record, const char *format, ...)
 const char *verdict_name(enum verdict verdict);
 
 /*
- * One metric of a record by name: mean, max, min, p50, p90, p99, p99.9, p99.99, stddev, igt-mean, igt-max,
- * "thp-mean"-like prefixes are not used; else a key of "metrics" or a dotted path to a number
- * ("counters.vmstat.pgscan_anon"). Microseconds for latencies. *ret_unit is static or owned by the record.
- * -ENOENT when the record has none; *ret_value NaN when it is null.
+ * One metric of a record by name: mean, max, min, p50, p90, p99, p99.9, p99.99, stddev, igt-mean,
+ * igt-max, "thp-mean"-like prefixes are not used; else a key of "metrics" or a dotted path to a
+ * number
+ * ("counters.vmstat.pgscan_anon"). Microseconds for latencies. *ret_unit is static or owned by the
+ * record. -ENOENT when the record has none; *ret_value NaN when it is null.
  */
 int record_metric(const struct record *record, const char *name, double *ret_value,
 		  const char **ret_unit);
 /* As the metric itself says ("better"); of paths, rates ("..._per_s"). Latencies: false. */
 bool record_metric_higher_is_better(const struct record *record, const char *name);
 
-/* Names a verdict from the CONDITIONS of the run; fills verdict and reasons. See record/validity.c. */
+/* Names a verdict from the CONDITIONS of the run; fills verdict and reasons. See record/validity.c.
+ */
 struct claim;
 void record_judge(struct record *record, const struct claim *const *claims, size_t count);
 

@@ -271,29 +271,27 @@ static int read_text(const char *path, const char *text, size_t size, struct lis
 	return read_lines(path, text, size, list, ret_torn, message);
 }
 
-static int slurp(const char *path, char **ret_text, size_t *ret_size)
+/* All of @fd after @head. */
+static int slurp(int fd, const char *head, size_t head_size, char **ret_text, size_t *ret_size)
 {
-	size_t size = 0, capacity = 1 << 16;
-	char *text = malloc(capacity);
+	size_t size = head_size, capacity = 2 * head_size + (1 << 16);
+	char *text = malloc(capacity), *longer;
 
-	if (strcmp(path, "-") != 0) {
-		free(text);
-		return file_read(path, ret_text, ret_size);
-	}
+	if (text && head_size)
+		memcpy(text, head, head_size);
 	while (text) {
-		ssize_t got = read(STDIN_FILENO, text + size, capacity - size);
-		char *longer;
+		ssize_t got = read(fd, text + size, capacity - size);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
+			int error = got < 0 ? -errno : 0;
+
 			*ret_text = text;
 			*ret_size = size;
-			if (got == 0)
-				return 0;
-			got = -errno;
-			free(text);
-			return (int)got;
+			if (error)
+				free(text);
+			return error;
 		}
 		size += (size_t)got;
 		if (size < capacity)
@@ -307,26 +305,19 @@ static int slurp(const char *path, char **ret_text, size_t *ret_size)
 	return -ENOMEM;
 }
 
-int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
-	       struct message *message)
+int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
+		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+		  struct message *message)
 {
 	struct list list = {NULL, 0, 0};
-	struct stat status;
-	char inside[4096];
 	char *text = NULL;
 	size_t size = 0;
 	bool torn = false;
-	int error;
+	int error = slurp(fd, head, head_size, &text, &size);
 
-	if (strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-		if (snprintf(inside, sizeof(inside), "%s/%s", path, RUNS) >= (int)sizeof(inside))
-			return message_set_errno(message, -ENAMETOOLONG, "%s", path);
-		path = inside;
-	}
-	error = slurp(path, &text, &size);
 	if (error)
-		return message_set_errno(message, error, "%s", path);
-	error = read_text(path, text, size, &list, &torn, message);
+		return message_set_errno(message, error, "%s", name);
+	error = read_text(name, text, size, &list, &torn, message);
 	free(text);
 	if (error) {
 		store_free(list.records, list.count);
@@ -337,4 +328,27 @@ int store_read(const char *path, struct record ***ret_records, size_t *ret_count
 	if (ret_torn)
 		*ret_torn = torn;
 	return 0;
+}
+
+int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+	       struct message *message)
+{
+	struct stat status;
+	char inside[4096];
+	int fd, error;
+
+	if (strcmp(path, "-") == 0)
+		return store_read_fd(STDIN_FILENO, "standard input", NULL, 0, ret_records,
+				     ret_count, ret_torn, message);
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		if (snprintf(inside, sizeof(inside), "%s/%s", path, RUNS) >= (int)sizeof(inside))
+			return message_set_errno(message, -ENAMETOOLONG, "%s", path);
+		path = inside;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return message_set_errno(message, -errno, "%s", path);
+	error = store_read_fd(fd, path, NULL, 0, ret_records, ret_count, ret_torn, message);
+	close(fd);
+	return error;
 }

@@ -20,9 +20,15 @@ int store_append(const char *directory, const struct record *record, struct mess
  */
 int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 	       struct message *message);
+/* The same from an open descriptor, after the @head_size bytes at @head that were read from it
+ * already; @name stands in messages. */
+int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
+		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+		  struct message *message);
 void store_free(struct record **records, size_t count);
 
-/* Writes <arm>-mean.txt and <arm>-max.txt anew from the records (invalid and failed runs left out). */
+/* Writes <arm>-mean.txt and <arm>-max.txt anew from the records (invalid and failed runs left out).
+ */
 int store_write_text(const char *directory, struct record *const *records, size_t count,
 		     struct message *message);
 
