@@ -223,6 +223,32 @@ static int fill_per_cpu(struct run *run)
 	return 0;
 }
 
+/* What the sampler got, for the judgement of the run: sums over the threads. */
+static int fill_sampler(struct run *run)
+{
+	uint64_t migrations = 0, hits = 0, misses = 0;
+	json_t *sampler = json_object();
+	bool locked = true;
+	size_t count;
+
+	sampler_threads(run->sampler, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct sampling_thread *thread = sampler_thread(run->sampler, i);
+
+		locked &= thread->memory_locked;
+		migrations += thread->migrations;
+		hits += thread->thp_hits;
+		misses += thread->thp_misses;
+	}
+	if (json_put(run->record->counters, "sampler", sampler) ||
+	    json_put(sampler, "memory_locked", json_boolean(locked)) ||
+	    json_put(sampler, "migrations", json_integer((json_int_t)migrations)) ||
+	    json_put(sampler, "thp_hits", json_integer((json_int_t)hits)) ||
+	    json_put(sampler, "thp_misses", json_integer((json_int_t)misses)))
+		return -ENOMEM;
+	return 0;
+}
+
 static int compare_worst(const void *a, const void *b)
 {
 	int64_t left = (*(const struct sampling_worst *const *)a)->late_ns;
@@ -452,6 +478,8 @@ int run_fill_record(struct run *run)
 		error = fill_igt(run);
 	if (!error)
 		error = fill_per_cpu(run);
+	if (!error)
+		error = fill_sampler(run);
 	if (!error)
 		error = fill_worst(run);
 	if (!error)
