@@ -44,13 +44,14 @@ enum sequential_verdict {
 
 struct sequential_look {
 	enum sequential_verdict verdict;
-	size_t runs; /* per arm; of unequal arms 2nm/(n+m), rounded down */
-	size_t open; /* pairs that shared alpha at this look */
-	double log_p,
-		log_boundary; /* exact two-sided p of this look, and the bound it is held to */
-	double log_least_p;   /* above log_boundary: no data could decide at this look */
-	double ratio;	      /* Hodges-Lehmann, NaN if there is none */
-	bool small_effect;    /* p is at or below the boundary, the effect below min_effect */
+	size_t runs;		    /* per arm; of unequal arms 2nm/(n+m), rounded down */
+	size_t open;		    /* pairs that shared alpha at this look */
+	double log_p, log_boundary; /* two-sided p of this look, and the bound it is held to */
+	enum rank_method method;    /* of log_p: RANK_NORMAL where that shows already that this look
+				     * cannot decide; a decision is always by the exact p */
+	double log_least_p;	    /* above log_boundary: no data could decide at this look */
+	double ratio;		    /* Hodges-Lehmann, NaN if there is none */
+	bool small_effect;	    /* p is at or below the boundary, the effect below min_effect */
 };
 
 /* One pair of arms; series in order of time, one value a block, lost runs left out. */
