@@ -18,8 +18,8 @@
 #include "sys/rt.h"
 
 #define START_LIMIT_NS (20 * NS_PER_S)
-#define STOP_LIMIT_NS NS_PER_S
-#define KILL_GRACE_NS (500 * NS_PER_MS)
+#define STOP_LIMIT_NS (750 * NS_PER_MS)
+#define KILL_GRACE_NS (200 * NS_PER_MS)
 #define SINK_LIMIT_NS NS_PER_S
 
 /* Delays below are not worth a look at steal: it comes in ticks of 10 ms. */
