@@ -19,7 +19,7 @@
 #include "base/parse.h"
 
 static char directory[] = "/tmp/syslatency-samples-XXXXXX";
-static const int cpus[] = { 3, 8 };
+static const int cpus[] = {3, 8};
 
 static const char *path_of(const char *name)
 {
@@ -61,7 +61,7 @@ static uint64_t check_binary(const char *path, uint64_t expect_lost)
 {
 	const struct sample_file_header *header;
 	const struct sample_file_record *records;
-	int64_t last_when[2] = { -1, -1 };
+	int64_t last_when[2] = {-1, -1};
 	size_t size, count;
 	char *text;
 
@@ -142,7 +142,7 @@ static void text_when_the_name_says_so(void **state)
 static void full_disk_is_told_with_its_loss(void **state)
 {
 	struct sample_sink *sink = open_sink("/dev/full");
-	struct message message = { "" };
+	struct message message = {""};
 
 	for (int64_t i = 0; i < 100; i++)
 		sample_ring_put(sample_sink_ring(sink, 0), i, -2 * i);

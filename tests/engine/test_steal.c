@@ -12,43 +12,31 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "fake_root.h"
 
-static char root[] = "/tmp/syslatency-steal-XXXXXX";
+static struct fake_root root;
 
 /* A machine whose CPU 0 lost @ticks so far; @extra: more lines. */
 static void lay_out_stat(int ticks, const char *extra)
 {
-	char path[64], text[512];
-	int length = snprintf(text, sizeof(text),
-			      "cpu  9 9 9 9 9 9 9 999 0 0\ncpu0 10 0 5 900 1 0 2 %d 0 0\n%s"
-			      "intr 1 2 3\n",
-			      ticks, extra);
+	char text[512];
 
-	snprintf(path, sizeof(path), "%s/proc/stat", root);
-	assert_int_equal(file_replace(path, text, (size_t)length), 0);
+	snprintf(text, sizeof(text),
+		 "cpu  9 9 9 9 9 9 9 999 0 0\ncpu0 10 0 5 900 1 0 2 %d 0 0\n%sintr 1 2 3\n", ticks,
+		 extra);
+	fake_root_write(&root, "/proc/stat", text);
 }
 
 static int set_up(void **state)
 {
-	char path[64];
-
-	if (!mkdtemp(root))
-		return -1;
-	snprintf(path, sizeof(path), "%s/proc", root);
-	machine_set_root(root);
-	return file_make_directories(path);
+	fake_root_open(&root);
+	return 0;
 }
 
 static int tear_down(void **state)
 {
-	char path[64];
-
-	machine_set_root(NULL);
-	snprintf(path, sizeof(path), "%s/proc/stat", root);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/proc", root);
-	rmdir(path);
-	return rmdir(root);
+	fake_root_close(&root);
+	return 0;
 }
 
 static void between_is_of_the_enclosing_polls(void **state)
@@ -109,7 +97,7 @@ static void no_proc_is_unknown(void **state)
 	steal_log_poll(NULL, 1000);
 	assert_int_equal(steal_log_between(NULL, 0, 1000, 1000), -1);
 	steal_log_free(NULL);
-	machine_set_root(root);
+	machine_set_root(root.path);
 	steal_log_free(log);
 }
 

@@ -30,7 +30,7 @@ static int free_thread(void **state)
 static void keeps_exact_moments_and_extremes(void **state)
 {
 	struct sampling_thread *thread = *state;
-	static const int64_t values_ns[] = { 5, -3, 1000, 250000, 7, 675 * NS_PER_S };
+	static const int64_t values_ns[] = {5, -3, 1000, 250000, 7, 675 * NS_PER_S};
 	const size_t n = sizeof(values_ns) / sizeof(values_ns[0]);
 	double sum = 0, squares = 0, mean;
 
@@ -107,8 +107,8 @@ static void correction_is_the_arithmetic_series(void **state)
 	random_seed(&random, 11);
 	for (int i = 0; i < 2000; i++) {
 		/* mostly on time, every hundredth a stall of up to 3 s, exact multiples too */
-		int64_t late_ns = i % 100 ? (int64_t)random_below(&random, NS_PER_MS) :
-					    (int64_t)random_below(&random, 3 * NS_PER_S);
+		int64_t late_ns = i % 100 ? (int64_t)random_below(&random, NS_PER_MS)
+					  : (int64_t)random_below(&random, 3 * NS_PER_S);
 
 		if (i == 500)
 			late_ns = 7 * period_ns;
@@ -131,8 +131,8 @@ static void correction_is_the_arithmetic_series(void **state)
 static void eleven_minutes_at_100us_are_filled_in_at_once(void **state)
 {
 	struct sampling_thread *thread = *state;
-	uint64_t missed = sampling_add_scheduled(thread, 0, 675 * NS_PER_S, 675 * NS_PER_S,
-						 100 * NS_PER_US);
+	uint64_t missed =
+		sampling_add_scheduled(thread, 0, 675 * NS_PER_S, 675 * NS_PER_S, 100 * NS_PER_US);
 
 	assert_int_equal(missed, 6750000);
 	assert_int_equal(thread->corrected.total, 6750001);
