@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SIGKILL of gem_syslatency and of syslat run at random moments: no process, SysV segment, group, swap
+# area or changed knob stays.
+. "$(dirname "$0")/lib.sh"
+
+kills=${SYSLATENCY_KILLS:-50}
+if [ "$(id -u)" -ne 0 ]; then
+	skip "SIGKILL at random moments" "not root: nothing on the machine is changed"
+	finish
+	exit 0
+fi
+
+# Everything that a run may change, as text.
+state() {
+	cat /proc/swaps
+	cat /proc/sysvipc/shm
+	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
+	head -n 1 /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/khugepaged/* \
+		/sys/block/zram*/disksize /sys/block/zram*/comp_algorithm /proc/sys/vm/swappiness \
+		/proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/shmmax 2>/dev/null |
+		grep -vE '^(full_scans|pages_collapsed)$' | awk '/==>/ { name = $2 } !/==>/ && name !~ /full_scans|pages_collapsed/ { print name, $0 }'
+	ls /run/syslatency 2>/dev/null | grep -v '^lock$'
+}
+
+# Processes that carry our mark in their environment.
+marked() { grep -lzx "KILL_MARK=$mark" /proc/[0-9]*/environ 2>/dev/null | grep -oE '[0-9]+' ; }
+
+mark=$$-$RANDOM
+export KILL_MARK=$mark
+before=$(state)
+bad=0
+survivors=0
+for i in $(seq "$kills"); do
+	if [ $((i % 2)) -eq 0 ]; then
+		variants=(stock mapping mlock)
+		gem_syslatency -t 5 --measure thp --pace 2ms --load gem,swap --limit 128M --footprint 32M \
+			--variant "${variants[i % 3]}" >/dev/null 2>&1 &
+	else
+		syslat run --variants stock,mapping --reps 2 -o "$work/kill-$i" -- gem_syslatency -t 2 \
+			--measure thp --pace 2ms --load gem,swap --limit 128M --footprint 32M >/dev/null 2>&1 &
+	fi
+	pid=$!
+	sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
+	[ $((RANDOM % 4)) -eq 0 ] && sleep 1.2
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	for _ in $(seq 100); do
+		[ -z "$(marked | grep -vx $$ | grep -vx $BASHPID)" ] && break
+		sleep 0.1
+	done
+	left=$(marked | grep -vx $$)
+	if [ -n "$left" ]; then
+		survivors=$((survivors + 1))
+		echo "# after kill $i these live: $(for p in $left; do tr '\0' ' ' </proc/$p/cmdline; done 2>/dev/null)"
+	fi
+	after=$(state)
+	if [ "$after" != "$before" ]; then
+		bad=$((bad + 1))
+		echo "# after kill $i:"
+		diff <(echo "$before") <(echo "$after") | sed 's/^/# /'
+		syslat check --restore >/dev/null 2>&1
+	fi
+done
+if [ $survivors -eq 0 ]; then ok "no process stays after any of $kills kills"; else not_ok "no process stays ($survivors of $kills)"; fi
+if [ $bad -eq 0 ]; then ok "groups, swap, segments and knobs are as before after $kills kills"; else not_ok "the machine is as before ($bad of $kills differ)"; fi
+finish
