@@ -60,6 +60,8 @@ struct shm_buffer {
 	void *pin;
 };
 
+extern const struct backend_ops backend_shm;
+
 static int64_t lap_ns(int64_t *since_ns)
 {
 	int64_t now_ns = clock_now_ns();
@@ -368,6 +370,7 @@ static int shm_open_backend(const struct backend_settings *settings, struct back
 	backend = calloc(1, sizeof(*backend));
 	if (!backend)
 		return message_set_errno(message, -ENOMEM, "shm");
+	backend->public.ops = &backend_shm;
 	backend->public.settings = *settings;
 	backend->public.release_context = "load";
 	backend->public.pin_method = "none";

@@ -257,31 +257,46 @@ static int compare_worst(const void *a, const void *b)
 	return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/* The counters that say most about one delay; the whole delta would be as big as the record. */
+/* Members of @from that moved, into @to under "<prefix><name>". */
+static void keep_moved(json_t *to, const char *prefix, json_t *from)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach (from, name, value) {
+		char key[96];
+
+		if (!json_is_number(value) || json_number_value(value) == 0)
+			continue;
+		snprintf(key, sizeof(key), "%s%s", prefix, name);
+		json_object_set(to, key, value);
+	}
+}
+
+/*
+ * The counters that say most about one delay, those that moved in the seconds around it: the whole
+ * delta would be as big as the record.
+ */
 static json_t *context_of(const struct run *run, const struct sampling_worst *worst)
 {
-	static const char *const kept[] = {"psi_us",
-					   "steal_ms",
-					   "vmstat.pgscan_anon",
-					   "vmstat.pgscan_file",
-					   "vmstat.pgscan_direct",
-					   "vmstat.pswpout",
-					   "vmstat.pswpin",
-					   "vmstat.compact_stall",
-					   "vmstat.thp_fault_fallback",
-					   "memcg.failcnt"};
+	static const char *const kept[] = {
+		"pgscan_anon", "pgscan_file",	"pgscan_direct", "pswpout",
+		"pswpin",      "compact_stall", "oom_kill",	 "thp_fault_fallback"};
 
 	for (size_t i = 0; i < run->context_count; i++) {
-		json_t *deltas;
+		const struct worst_context *context = &run->contexts[i];
+		json_t *deltas, *vmstat;
 
-		if (run->contexts[i].when_ns != worst->when_ns ||
-		    run->contexts[i].late_ns != worst->late_ns || !run->contexts[i].deltas)
+		if (context->when_ns != worst->when_ns || context->late_ns != worst->late_ns ||
+		    !context->deltas)
 			continue;
 		deltas = json_object();
+		vmstat = json_object_get(context->deltas, "vmstat");
+		keep_moved(deltas, "psi_us.", json_object_get(context->deltas, "psi_us"));
 		for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++) {
-			json_t *value = json_at(run->contexts[i].deltas, kept[k]);
+			json_t *value = json_object_get(vmstat, kept[k]);
 
-			if (value && !json_is_null(value))
+			if (json_is_integer(value) && json_integer_value(value) != 0)
 				json_object_set(deltas, kept[k], value);
 		}
 		return deltas;
@@ -453,6 +468,26 @@ static int fill_counters(struct run *run)
 	return 0;
 }
 
+/*
+ * How many anonymous pages reclaim looked at for each that it freed: the witness of what a variant
+ * does to the lists (pinned pages that stay on the LRU are looked at and cannot be freed).
+ */
+static void fill_scan_metric(struct run *run)
+{
+	double scanned = json_number_value(json_at(run->record->counters, "vmstat.pgscan_anon"));
+	double freed = json_number_value(json_at(run->record->counters, "vmstat.pgsteal_anon"));
+	json_t *metric;
+
+	if (freed <= 0)
+		return;
+	metric = json_object();
+	json_put(metric, "value", json_real(scanned / freed));
+	json_put(metric, "unit", json_string("pages/page"));
+	json_put(metric, "better", json_string("lower"));
+	run->record->metrics = json_object();
+	json_put(run->record->metrics, "anon_scanned_per_freed", metric);
+}
+
 int run_fill_record(struct run *run)
 {
 	const struct run_settings *settings = run->settings;
@@ -484,7 +519,9 @@ int run_fill_record(struct run *run)
 		error = fill_worst(run);
 	if (!error)
 		error = fill_loads(run);
-	if (!error)
+	if (!error) {
 		fill_throttling(run);
+		fill_scan_metric(run);
+	}
 	return error;
 }
