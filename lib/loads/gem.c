@@ -464,7 +464,8 @@ static int size_churn(struct gem *gem)
 	const struct load_settings *settings = &gem->load->settings;
 	bool shrinker = has_shrinker(gem->backend), leak = settings->backend_settings.leak;
 
-	gem->churn_bytes = shrinker && !leak ? SMALL_BUFFER_BYTES : BUFFER_BYTES;
+	/* A GPU (what can exercise) gets IGT's sizes. */
+	gem->churn_bytes = gem->backend->ops->exercise && !leak ? SMALL_BUFFER_BYTES : BUFFER_BYTES;
 	gem->churn_budget_bytes =
 		settings->budget_bytes > 0 ? settings->budget_bytes : churn_budget(settings);
 	if (gem->churn_budget_bytes < gem->churn_bytes) {
@@ -485,10 +486,11 @@ static int gem_run(struct load *load)
 {
 	struct gem gem = {.load = load, .lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct load_settings *settings = &load->settings;
+	struct backend_settings backend_settings = settings->backend_settings;
 	int error;
 
-	error = settings->backend->open(&settings->backend_settings, &gem.backend,
-					&load->shared->message);
+	backend_settings.in_memcg = settings->in_memcg && settings->limit_bytes > 0;
+	error = settings->backend->open(&backend_settings, &gem.backend, &load->shared->message);
 	if (error < 0)
 		return error;
 	describe_backend(&gem);
