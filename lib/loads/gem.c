@@ -66,6 +66,7 @@ static const struct claim gem_claims[] = {
 /* What the workers and the main thread of the load share. */
 struct gem {
 	struct load *load;
+	const struct backend_ops *ops;
 	struct backend *backend;
 	uint64_t churn_bytes; /* of one buffer */
 	uint64_t churn_budget_bytes;
@@ -115,7 +116,7 @@ static void fail(struct gem *gem, int error, const char *what)
 
 static int gem_release(struct gem *gem, struct buffer *buffer)
 {
-	int error = gem->backend->ops->release(gem->backend, buffer);
+	int error = gem->ops->release(gem->backend, buffer);
 
 	count(gem, EXTRA_RELEASE_NS, (uint64_t)buffer->phase_ns[BUFFER_RELEASE]);
 	atomic_fetch_sub(&gem->load->shared->pinned_bytes, buffer->bytes);
@@ -128,7 +129,7 @@ static int gem_allocate(struct gem *gem, struct buffer *buffer, uint64_t bytes)
 
 	memset(buffer, 0, sizeof(*buffer));
 	buffer->bytes = bytes;
-	error = gem->backend->ops->allocate(gem->backend, buffer);
+	error = gem->ops->allocate(gem->backend, buffer);
 	if (error < 0)
 		return error;
 	count(gem, EXTRA_ALLOCATE_NS, (uint64_t)buffer->phase_ns[BUFFER_ALLOCATE]);
@@ -296,10 +297,9 @@ static int use_buffer(struct gem_worker *worker, struct buffer *buffer)
 	uint64_t submitted = 1;
 	int error = 0;
 
-	if (gem->backend->ops->exercise) {
+	if (gem->ops->exercise) {
 		submitted = 0;
-		error = gem->backend->ops->exercise(gem->backend, buffer, &worker->random,
-						    &submitted);
+		error = gem->ops->exercise(gem->backend, buffer, &worker->random, &submitted);
 	}
 	atomic_fetch_add_explicit(&shared->ops, submitted, memory_order_relaxed);
 	atomic_fetch_add_explicit(&shared->bytes, buffer->bytes, memory_order_relaxed);
@@ -470,10 +470,9 @@ static int size_churn(struct gem *gem)
 		settings->budget_bytes > 0 ? settings->budget_bytes : churn_budget(settings);
 	if (gem->churn_budget_bytes < gem->churn_bytes) {
 		atomic_store(&gem->error, -EINVAL);
-		return message_set(
-			&gem->load->shared->message, -EINVAL,
-			"gem load: its size leaves no room for one buffer of 16 MiB beside the "
-			"footprint: raise --load gem=SIZE");
+		return message_set(&gem->load->shared->message, -EINVAL,
+				   "gem load: its size holds not one buffer of 16 MiB: raise "
+				   "--load gem=SIZE");
 	}
 	if (!leak || shrinker)
 		return 0;
@@ -484,7 +483,8 @@ static int size_churn(struct gem *gem)
 
 static int gem_run(struct load *load)
 {
-	struct gem gem = {.load = load, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct gem gem = {
+		.load = load, .ops = load->settings.backend, .lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct load_settings *settings = &load->settings;
 	struct backend_settings backend_settings = settings->backend_settings;
 	int error;
@@ -502,7 +502,7 @@ static int gem_run(struct load *load)
 	while (gem.queue_count > 0)
 		release_oldest(&gem);
 	release_footprint(&gem);
-	gem.backend->ops->close(gem.backend);
+	gem.ops->close(gem.backend);
 	free(gem.footprint);
 	free(gem.queue);
 	return error;
