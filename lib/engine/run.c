@@ -69,6 +69,25 @@ static int open_kernel_log(struct run *run)
 	return 0;
 }
 
+/* Decides where the gem load's buffers come from, and refuses what cannot show anything. */
+static int settle_backend(struct run *run)
+{
+	for (size_t i = 0; run->plan.gem && i < run->plan.load_count; i++) {
+		struct load_settings *load = &run->plan.loads[i];
+
+		if (strcmp(load->ops->name, "gem") != 0)
+			continue;
+		load->backend = run_choose_backend(run->settings, run->record);
+		if (load->backend && strcmp(load->backend->name, "i915") == 0 && run->plan.memcg &&
+		    load->backend_settings.leak)
+			return message_set(
+				run->message, -ENOTSUP,
+				"-m leaks i915 buffers to the driver's shrinker, which reclaim of a memory "
+				"group does not call: nothing would be purged; use --scope machine");
+	}
+	return 0;
+}
+
 /* The flow of one run: each step is a function that leaves what it made in *run. */
 static int execute(struct run *run)
 {
@@ -76,10 +95,9 @@ static int execute(struct run *run)
 
 	run->record->environment = environment_describe();
 	environment_machine_key(run->record->environment, run->record->machine_key);
-	for (size_t i = 0; run->plan.gem && i < run->plan.load_count; i++)
-		if (strcmp(run->plan.loads[i].ops->name, "gem") == 0)
-			run->plan.loads[i].backend = run_choose_backend(run->settings, run->record);
-	error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
+	error = settle_backend(run);
+	if (!error)
+		error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
 	if (!error)
 		error = run_enter_scope(run);
 	if (!error)
