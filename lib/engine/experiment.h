@@ -59,6 +59,7 @@ struct experiment {
 	json_t *host;  /* {"machine_key", "kernel", ...} */
 	json_t *looks; /* array: what each look saw and decided */
 	char *stopped; /* reason; NULL: not ended */
+	bool rule_met; /* its stopping rule: nothing is missing any more */
 };
 
 struct experiment *experiment_new(const char *name); /* NULL without memory */

@@ -210,7 +210,7 @@ static void command_end(struct command *command, int error)
 }
 
 int command_execute(const struct command_settings *settings, struct command_result *ret_result,
-		struct message *message)
+		    struct message *message)
 {
 	struct command command = {.settings = settings, .begin_ns = clock_now_ns()};
 	int error = tail_init(&command.output, COMMAND_STDOUT_KEPT);

@@ -42,7 +42,7 @@ struct command_result {
 
 /* -errno when not even the keeper could be started; the command's own failure is a result. */
 int command_execute(const struct command_settings *settings, struct command_result *ret_result,
-		struct message *message);
+		    struct message *message);
 void command_result_free(struct command_result *result);
 
 /*

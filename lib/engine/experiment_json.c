@@ -161,6 +161,7 @@ json_t *experiment_to_json(const struct experiment *experiment)
 	       0;
 	bad |= json_put(json, "looks", json_incref(experiment->looks)) < 0;
 	bad |= json_put(json, "stopped", json_string_or_null(experiment->stopped)) < 0;
+	bad |= json_put(json, "rule_met", json_boolean(experiment->rule_met)) < 0;
 	if (bad) {
 		json_decref(json);
 		return NULL;
@@ -316,6 +317,7 @@ static int members_from_json(struct experiment *experiment, const json_t *json,
 		experiment->looks = json_incref(looks);
 	}
 	experiment->stopped = copy_string(json, "stopped");
+	experiment->rule_met = json_is_true(json_object_get(json, "rule_met"));
 	return 0;
 }
 

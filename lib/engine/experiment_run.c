@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "engine/experiment_command.h"
 #include "engine/experiment_record.h"
 #include "engine/experiment_session.h"
@@ -18,7 +19,7 @@
 #include "record/record.h"
 #include "sys/environment.h"
 
-#define LOCK_WAIT_NS (INT64_C(25) * 1000000000) /* longer than a keeper's grace */
+#define LOCK_WAIT_S 25 /* longer than a keeper's grace */
 #define ATTEMPTS 2
 
 /* One execution of the plan. */
@@ -230,7 +231,7 @@ static int run_plan(struct execution *execution)
 
 	for (int64_t block = 1 - experiment->warm_up_runs; block <= experiment->blocks && !error;
 	     block++) {
-		if (experiment->stopped)
+		if (experiment->rule_met)
 			break;
 		error = run_block(execution, block);
 		if (execution->stop || interrupted(execution))
@@ -309,7 +310,7 @@ static int set_stopped(struct experiment *experiment, const char *reason)
 static int conclude(struct execution *execution, const struct experiment_totals *totals)
 {
 	struct experiment *experiment = execution->experiment;
-	bool rule_met = experiment->stopped != NULL;
+	bool rule_met = experiment->rule_met;
 
 	if (execution->stop)
 		return 0;
@@ -336,6 +337,16 @@ static int conclude(struct execution *execution, const struct experiment_totals 
 	return set_stopped(experiment, experiment->stopping.rule == RULE_FIXED
 					       ? "all blocks are done"
 					       : "--max-reps reached before the rule was met");
+}
+
+static int64_t lock_wait_ns(void)
+{
+	const char *text = getenv("SYSLATENCY_LOCK_WAIT_S");
+	int64_t seconds;
+
+	if (!text || parse_int64(text, 0, 86400, &seconds) < 0)
+		seconds = LOCK_WAIT_S;
+	return seconds * NS_PER_S;
 }
 
 static int describe_host(struct execution *execution)
@@ -370,7 +381,7 @@ int experiment_execute(struct experiment *experiment, const char *directory,
 	int error = experiment_check_stopping(experiment, message);
 
 	if (!error)
-		error = session_open(experiment, directory, LOCK_WAIT_NS, &execution.session,
+		error = session_open(experiment, directory, lock_wait_ns(), &execution.session,
 				     message);
 	if (error)
 		return error;

@@ -211,6 +211,18 @@ static int take_decisions(struct experiment *experiment, const struct family *fa
 	return 0;
 }
 
+static int stop(struct experiment *experiment, const char *reason)
+{
+	char *copy = strdup(reason);
+
+	if (!copy)
+		return -ENOMEM;
+	free(experiment->stopped);
+	experiment->stopped = copy;
+	experiment->rule_met = true;
+	return 0;
+}
+
 static int look_until_decided(struct experiment *experiment, struct record *const *records,
 			      size_t count, int64_t block, json_t *look, FILE *told)
 {
@@ -236,7 +248,7 @@ static int look_until_decided(struct experiment *experiment, struct record *cons
 	if (!error)
 		error = take_decisions(experiment, &family, block, before, pairs, told);
 	if (!error && decided == family.count)
-		experiment->stopped = strdup("every pair is decided");
+		error = stop(experiment, "every pair is decided");
 	json_put(look, "pairs", pairs);
 	sequential_free(sequential);
 	family_free(&family);
@@ -276,9 +288,9 @@ static int look_target_ci(struct experiment *experiment, struct record *const *r
 	}
 	json_put(look, "arms", arms);
 	if (precise == experiment->arm_count) {
-		experiment->stopped = strdup("every median is as precise as --target-ci asks");
 		fprintf(told, "every median is known to +-%.3g%%",
 			100 * experiment->stopping.target_ci);
+		return stop(experiment, "every median is as precise as --target-ci asks");
 	}
 	return 0;
 }
