@@ -465,7 +465,7 @@ static int size_churn(struct gem *gem)
 	bool shrinker = has_shrinker(gem->backend), leak = settings->backend_settings.leak;
 
 	/* A GPU (what can exercise) gets IGT's sizes. */
-	gem->churn_bytes = gem->backend->ops->exercise && !leak ? SMALL_BUFFER_BYTES : BUFFER_BYTES;
+	gem->churn_bytes = gem->ops->exercise && !leak ? SMALL_BUFFER_BYTES : BUFFER_BYTES;
 	gem->churn_budget_bytes =
 		settings->budget_bytes > 0 ? settings->budget_bytes : churn_budget(settings);
 	if (gem->churn_budget_bytes < gem->churn_bytes) {
