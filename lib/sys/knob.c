@@ -395,6 +395,8 @@ void knobs_disown_process(struct knobs *knobs, pid_t pid)
 {
 	char text[16];
 
+	if (!knobs)
+		return;
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	guardian_ask(knobs->socket, GUARDIAN_DISOWN, UNDO_PROCESS, text, NULL, NULL, NULL);
 }

@@ -59,7 +59,7 @@ int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message);
 
 /* The caller's child @pid; undo: SIGKILL through a pidfd, checked by its start time. */
 int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message);
-void knobs_disown_process(struct knobs *knobs, pid_t pid); /* it was reaped */
+void knobs_disown_process(struct knobs *knobs, pid_t pid); /* it was reaped; NULL accepted */
 
 /* Policy, priority, nice and affinity of a task that is not ours (khugepaged); undo: as it was. */
 int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message);

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: MIT */
+/* The transaction on a machine of the test's own: journal, guardian, lock, restore. */
+#include "support/testing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "sys/knob.h"
+#include "sys/knob_journal.h"
+#include "sys/knob_process.h"
+#include "sys/knob_record.h"
+
+#define KNOB "/sys/kernel/mm/khugepaged/scan_sleep_millisecs"
+#define OTHER_KNOB "/proc/sys/vm/swappiness"
+
+struct machine {
+	char tree[256];
+};
+
+static int set_up(void **state)
+{
+	struct machine *machine = calloc(1, sizeof(*machine));
+
+	assert_non_null(machine);
+	testing_make_tree(machine->tree, sizeof(machine->tree));
+	testing_write(machine->tree, KNOB, "10000\n");
+	testing_write(machine->tree, OTHER_KNOB, "60\n");
+	testing_write(machine->tree, "/run/.keep", "");
+	testing_write(machine->tree, "/sys/fs/cgroup/memory/.keep", "");
+	testing_write(machine->tree, "/proc/sys/kernel/random/boot_id", "this-boot\n");
+	machine_set_root(machine->tree);
+	*state = machine;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct machine *machine = *state;
+
+	machine_set_root(NULL);
+	unsetenv("SYSLATENCY_LOCK_WAIT_S");
+	testing_remove_tree(machine->tree);
+	free(machine);
+	return 0;
+}
+
+static void assert_value(const char *path, const char *wanted)
+{
+	char line[64];
+
+	assert_int_equal(machine_read_line(path, line, sizeof(line)), 0);
+	assert_string_equal(line, wanted);
+}
+
+static int count_journals(void)
+{
+	char command[4200], text[16];
+	FILE *stream;
+
+	snprintf(command, sizeof(command),
+		 "ls %s/run/syslatency 2>/dev/null | grep -c -e journal -e new", machine_root());
+	stream = popen(command, "r");
+	assert_non_null(stream);
+	assert_non_null(fgets(text, sizeof(text), stream));
+	pclose(stream);
+	return atoi(text);
+}
+
+static void wait_for_no_journal(void)
+{
+	int64_t deadline_ns = clock_now_ns() + 20 * NS_PER_S;
+
+	while (count_journals() > 0 && clock_now_ns() < deadline_ns)
+		clock_sleep_for(5 * NS_PER_MS);
+	assert_int_equal(count_journals(), 0);
+}
+
+/* The process whose parent is @parent and whose name is the guardian's. */
+static pid_t find_guardian(pid_t parent)
+{
+	char command[128], text[16] = "";
+	FILE *stream;
+
+	snprintf(command, sizeof(command),
+		 "ps -o pid=,comm= --ppid %d | awk '$2 == \"syslat-guardian\" {print $1}'",
+		 (int)parent);
+	stream = popen(command, "r");
+	assert_non_null(stream);
+	(void)!fgets(text, sizeof(text), stream);
+	pclose(stream);
+	return atoi(text);
+}
+
+static void wait_for_death(pid_t pid, uint64_t start_ticks)
+{
+	while (process_alive(pid, start_ticks))
+		clock_sleep_for(NS_PER_MS);
+}
+
+static void close_puts_back_newest_first(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	size_t mark;
+
+	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", &message), 0);
+	mark = knobs_mark(knobs);
+	assert_int_equal(knobs_write(knobs, KNOB, "20002", &message), 0);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "99", &message), 0);
+	assert_value(OTHER_KNOB, "99");
+	assert_int_equal(knobs_undo_to(knobs, mark, &message), 0);
+	assert_value(KNOB, "20001");
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(knobs_close(NULL, NULL), 0);
+}
+
+static void choices_and_values_that_are_read_otherwise(void **state)
+{
+	struct machine *machine = *state;
+	struct knobs *knobs;
+
+	testing_write(machine->tree, "/sys/kernel/mm/enabled", "always [madvise] never\n");
+	testing_write(machine->tree, "/sys/fs/cgroup/cgroup.subtree_control", "cpu\n");
+	testing_write(machine->tree, "/sys/kernel/empty", "\n");
+	testing_write(machine->tree, "/sys/kernel/table", "one\ntwo\n");
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/mm/enabled", "never", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/empty", "x", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/table", "x", NULL), -ENOTSUP);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/absent", "x", NULL), -ENOENT);
+	assert_int_equal(knobs_write_reversibly(knobs, "/sys/fs/cgroup/cgroup.subtree_control",
+						"+memory", "-memory", NULL),
+			 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(count_journals(), 0);
+	assert_value("/sys/kernel/empty", "");
+	/* A plain file keeps the tail of a longer text, where an attribute file does not. */
+	assert_value("/sys/kernel/mm/enabled", "madvise[madvise] never");
+	assert_value("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
+}
+
+static void groups_and_trees_go(void **state)
+{
+	struct machine *machine = *state;
+	char tree[300], outside[300], link[600];
+	struct knobs *knobs;
+
+	snprintf(tree, sizeof(tree), "%s/syslatency-cache", machine->tree);
+	snprintf(outside, sizeof(outside), "%s/outside", machine->tree);
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
+	assert_true(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL),
+			 -EEXIST);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/absent/syslatency-1", NULL),
+			 -ENOENT);
+	assert_int_equal(knobs_own_tree(knobs, tree, NULL), 0);
+	testing_write(tree, "/a/b/file", "x");
+	testing_write(outside, "/precious", "x");
+	snprintf(link, sizeof(link), "%s/a/link", tree);
+	assert_int_equal(symlink(outside, link), 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_false(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
+	assert_int_equal(access(tree, F_OK), -1);
+	assert_true(machine_exists("/outside/precious"));
+}
+
+static void refuses_places_of_others(void **state)
+{
+	static const char *const bad_writes[] = {
+		"/etc/passwd", "/sys/../etc/passwd", "/sys//x",	 "/sys/x/..",
+		"sys/x",       "/proc/1/mem",	     "/system/x"};
+	struct message message;
+	struct knobs *knobs;
+	size_t i;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	for (i = 0; i < sizeof(bad_writes) / sizeof(bad_writes[0]); i++)
+		assert_int_equal(knobs_write_reversibly(knobs, bad_writes[i], "1", "0", &message),
+				 -EINVAL);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/system", NULL), -EINVAL);
+	assert_int_equal(knobs_make_group(knobs, "/tmp/syslatency-x", NULL), -EINVAL);
+	assert_int_equal(knobs_make_trace_instance(knobs, "/sys/kernel/tracing/syslatency", NULL),
+			 -EINVAL);
+	assert_int_equal(knobs_own_tree(knobs, "/tmp/other", &message), -EINVAL);
+	assert_non_null(strstr(message.text, "syslatency"));
+	assert_int_equal(knobs_own_swap(knobs, "sda1", false, NULL), -EINVAL);
+	assert_int_equal(knobs_own_swap(knobs, "zram0/../sda", false, NULL), -EINVAL);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+}
+
+static void lines_survive_any_text(void **state)
+{
+	const char *fields[] = {"/sys/with blank\\and\nnewline", "\x01\xff "};
+	char line[256], torn[256];
+	struct undo_list list = {0};
+	size_t length;
+
+	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
+	assert_null(strchr(line, '\n'));
+	assert_int_equal(undo_list_add(&list, 7, line, NULL), 0);
+	assert_string_equal(list.records[0].fields[0], fields[0]);
+	assert_string_equal(list.records[0].fields[1], fields[1]);
+	fields[1] = "";
+	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
+	assert_int_equal(undo_list_add(&list, 8, line, NULL), 0);
+	assert_string_equal(list.records[1].fields[1], "");
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, 20), -EMSGSIZE);
+	/* No prefix of a line may crash the parser. */
+	undo_line_format(UNDO_WRITE, fields, line, sizeof(line));
+	for (length = 0; length < strlen(line); length++) {
+		snprintf(torn, sizeof(torn), "%.*s", (int)length, line);
+		undo_list_add(&list, 9, torn, NULL);
+	}
+	assert_int_equal(undo_list_add(&list, 9, "write /sys/x\\x00 1", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "write /sys/x 1 2", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "process 1 5", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "process -5 5", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "exec /bin/sh", NULL), -EINVAL);
+	undo_list_clear(&list);
+}
+
+static int change_and_hold(const char *program)
+{
+	struct knobs *knobs;
+
+	if (knobs_open(&knobs, program, NULL) < 0 || knobs_write(knobs, KNOB, "20001", NULL) < 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static pid_t start_holder(const char *program)
+{
+	int64_t deadline_ns = clock_now_ns() + 20 * NS_PER_S, value;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		change_and_hold(program);
+	while (machine_read_int64(KNOB, &value) < 0 || value != 20001) {
+		assert_true(clock_now_ns() < deadline_ns);
+		clock_sleep_for(2 * NS_PER_MS);
+	}
+	return pid;
+}
+
+static void a_kill_is_undone_and_the_lock_given_on(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	pid_t holder = start_holder("holder program");
+	char wanted[64];
+
+	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	setenv("SYSLATENCY_LOCK_WAIT_S", "0.1", 1);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EBUSY);
+	snprintf(wanted, sizeof(wanted), "holder program (pid %d)", (int)holder);
+	assert_non_null(strstr(message.text, wanted));
+	assert_value(OTHER_KNOB, "60");
+	setenv("SYSLATENCY_LOCK_WAIT_S", "20", 1);
+	kill(holder, SIGKILL);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), 0);
+	/* The lock was free only when the first one's change was undone. */
+	assert_value(KNOB, "10000");
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	wait_for_no_journal();
+}
+
+static void both_killed_is_restored(void **state)
+{
+	pid_t holder = start_holder("holder"), guardian = find_guardian(holder);
+	struct message message = {0};
+	uint64_t ticks;
+	int count = -1;
+
+	assert_true(guardian > 0);
+	assert_int_equal(process_start_ticks(guardian, &ticks), 0);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 0); /* it is alive */
+	kill(guardian, SIGKILL);
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	wait_for_death(guardian, ticks);
+	assert_value(KNOB, "20001");
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 1);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
+}
+
+static void without_guardian_nothing_is_changed_and_close_undoes(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	pid_t guardian;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	guardian = find_guardian(getpid());
+	assert_true(guardian > 0);
+	kill(guardian, SIGKILL);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EPIPE);
+	assert_non_null(strstr(message.text, "guardian"));
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+}
+
+static void write_journal(const char *tree, const char *name, const char *text, mode_t mode)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/run/syslatency", tree);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "/run/syslatency/%s", name);
+	testing_write(tree, path, text);
+	snprintf(path, sizeof(path), "%s/run/syslatency/%s", tree, name);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+static void boot_line(char *buffer, size_t size)
+{
+	struct stat status;
+
+	assert_int_equal(stat("/proc/self/ns/pid", &status), 0);
+	snprintf(buffer, size, "boot this-boot/%ju", (uintmax_t)status.st_ino);
+}
+
+static void torn_forged_and_old_journals(void **state)
+{
+	struct machine *machine = *state;
+	struct message message;
+	char boot[128], text[1024];
+	int count;
+
+	boot_line(boot, sizeof(boot));
+	/* Torn last line: its change was never made. */
+	snprintf(text, sizeof(text),
+		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " KNOB
+		 " 10000\n2 write " OTHER_KNOB " 7",
+		 boot);
+	testing_write(machine->tree, KNOB, "55555\n");
+	write_journal(machine->tree, "999999.journal", text, 0600);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 1);
+	assert_value(KNOB, "10000");
+	assert_value(OTHER_KNOB, "60");
+	/* Of another boot, without a whole header, left half made: discarded. */
+	write_journal(machine->tree, "5.journal",
+		      "syslatency-journal 1\nboot other/1\nprogram 5 5 x\n1 write " OTHER_KNOB
+		      " 70\n",
+		      0600);
+	write_journal(machine->tree, "6.journal", "syslatency-jour", 0600);
+	write_journal(machine->tree, "999998.new", "", 0600);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(count_journals(), 0);
+	assert_value(OTHER_KNOB, "60");
+	/* Done lines are not undone again; a damaged line is told, the rest is undone. */
+	snprintf(text, sizeof(text),
+		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " KNOB
+		 " 11111\n2 write /etc/passwd x\n3 write " OTHER_KNOB " 77\ndone 1\n",
+		 boot);
+	write_journal(machine->tree, "999999.journal", text, 0600);
+	assert_int_equal(knobs_restore(&count, &message), -EBADMSG);
+	assert_value(KNOB, "10000");
+	assert_value(OTHER_KNOB, "77");
+	/* Writable by others: not trusted. */
+	snprintf(text, sizeof(text),
+		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 80\n", boot);
+	write_journal(machine->tree, "999999.journal", text, 0666);
+	assert_int_equal(knobs_restore(&count, &message), -EACCES);
+	assert_value(OTHER_KNOB, "77");
+	/* Of a later version: left for the program that knows it. */
+	write_journal(machine->tree, "999999.journal", "syslatency-journal 2\na\nb\n", 0600);
+	assert_int_equal(knobs_restore(&count, &message), -EPROTONOSUPPORT);
+	assert_int_equal(count_journals(), 1);
+}
+
+static void unsafe_folder_is_refused(void **state)
+{
+	struct machine *machine = *state;
+	struct message message = {0};
+	struct knobs *knobs;
+	char path[300], other[300];
+
+	snprintf(path, sizeof(path), "%s/run/syslatency", machine->tree);
+	snprintf(other, sizeof(other), "%s/elsewhere", machine->tree);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chmod(path, 0777), 0);
+	assert_int_equal(knobs_open(&knobs, "test", &message), -EACCES);
+	assert_non_null(strstr(message.text, "not safe"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkdir(other, 0700), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_true(knobs_open(&knobs, "test", &message) < 0);
+}
+
+/* A full disk, below the root prefix. */
+static bool mount_small(const char *path)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("none", path, "tmpfs", 0, "size=8k,mode=755") == 0;
+}
+
+static void fill(const char *path)
+{
+	char block[4096] = {1};
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(fd >= 0);
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	close(fd);
+}
+
+static void a_full_disk_refuses_before_any_change(void **state)
+{
+	struct machine *machine = *state;
+	struct message message = {0};
+	struct knobs *knobs;
+	char run[300], filler[400], value[16];
+	int result = 0, made = 0;
+
+	snprintf(run, sizeof(run), "%s/run", machine->tree);
+	snprintf(filler, sizeof(filler), "%s/filler", run);
+	if (!mount_small(run))
+		SKIP_BECAUSE("mounting a tmpfs needs CAP_SYS_ADMIN");
+	fill(filler);
+	assert_int_equal(knobs_open(&knobs, "test", &message), -ENOSPC);
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(unlink(filler), 0);
+	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "00000", &message), 0);
+	fill(filler);
+	while (result == 0 && made < 1000) {
+		snprintf(value, sizeof(value), "%05d", ++made);
+		result = knobs_write(knobs, KNOB, value, &message);
+	}
+	assert_int_equal(result, -ENOSPC);
+	assert_non_null(strstr(message.text, "not made"));
+	snprintf(value, sizeof(value), "%05d", made - 1);
+	assert_value(KNOB, value);
+	/* All that was noted is undone, though "done" cannot be noted any more. */
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(umount(run), 0);
+}
+
+static void what_cannot_be_written_is_not_noted(void **state)
+{
+	struct machine *machine = *state;
+	char command[900];
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP_BECAUSE("becoming another user needs root");
+	snprintf(command, sizeof(command), "chown -R 65534 %s; chmod 444 %s%s", machine->tree,
+		 machine->tree, KNOB);
+	assert_int_equal(system(command), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct message message = {0};
+		struct knobs *knobs;
+
+		if (setresuid(65534, 65534, 65534) < 0 || knobs_open(&knobs, "user", &message) < 0)
+			_exit(1);
+		if (knobs_write(knobs, KNOB, "20001", &message) != -EACCES ||
+		    !strstr(message.text, KNOB))
+			_exit(2);
+		if (knobs_write(knobs, OTHER_KNOB, "10", &message) < 0)
+			_exit(3);
+		if (knobs_close(knobs, &message) < 0)
+			_exit(4);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_value(OTHER_KNOB, "60");
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+}
+
+static void pipes_of_the_caller_end_with_the_program(void **state)
+{
+	int64_t before_ns;
+	pid_t pid, guardian;
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct knobs *knobs;
+
+		close(ends[0]);
+		if (knobs_open(&knobs, "test", NULL) < 0 || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	guardian = find_guardian(pid);
+	assert_true(guardian > 0);
+	assert_int_equal(getsid(guardian), guardian);
+	kill(guardian, SIGSTOP); /* it stays, so that the pipe's end is not its exit's */
+	before_ns = clock_now_ns();
+	kill(pid, SIGKILL);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	assert_true(clock_now_ns() - before_ns < 10 * NS_PER_S);
+	kill(guardian, SIGCONT);
+	close(ends[0]);
+	waitpid(pid, NULL, 0);
+	wait_for_no_journal();
+}
+
+static void guardian_ignores_other_signals(void **state)
+{
+	struct knobs *knobs;
+	pid_t guardian;
+	int number;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	guardian = find_guardian(getpid());
+	for (number = 1; number < 32; number++)
+		if (number != SIGKILL && number != SIGSTOP)
+			kill(guardian, number);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(count_journals(), 0);
+}
+
+#define ASKERS 8
+#define ASKED 25
+
+static void *ask_often(void *argument)
+{
+	struct knobs *knobs = argument;
+	long failed = 0;
+	int i;
+
+	for (i = 0; i < ASKED; i++)
+		failed += knobs_own_tree(knobs, "/tmp/syslatency-never-made", NULL) < 0;
+	return (void *)failed;
+}
+
+static void threads_and_children_may_ask_at_once(void **state)
+{
+	pthread_t threads[ASKERS];
+	struct knobs *knobs;
+	void *failed;
+	size_t i;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(ask_often(knobs) != NULL);
+	for (i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, knobs), 0);
+	for (i = 0; i < ASKERS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(knobs_mark(knobs), (ASKERS + 1) * ASKED);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+}
+
+static void a_failed_undo_is_told_and_kept(void **state)
+{
+	struct machine *machine = *state;
+	struct message message = {0};
+	char path[400], moved[420];
+	struct knobs *knobs;
+	int count;
+
+	snprintf(path, sizeof(path), "%s%s", machine->tree, OTHER_KNOB);
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
+	/* A folder in its place cannot be written. */
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(knobs_close(knobs, &message), -EISDIR);
+	assert_non_null(strstr(message.text, OTHER_KNOB));
+	assert_non_null(strstr(message.text, "--restore"));
+	assert_int_equal(count_journals(), 1);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(moved, path), 0);
+	/* The journal names this process, which lives: only its death abandons it. */
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(close_puts_back_newest_first),
+		CASE(choices_and_values_that_are_read_otherwise),
+		CASE(groups_and_trees_go),
+		CASE(refuses_places_of_others),
+		CASE(lines_survive_any_text),
+		CASE(a_kill_is_undone_and_the_lock_given_on),
+		CASE(both_killed_is_restored),
+		CASE(without_guardian_nothing_is_changed_and_close_undoes),
+		CASE(torn_forged_and_old_journals),
+		CASE(unsafe_folder_is_refused),
+		CASE(what_cannot_be_written_is_not_noted),
+		CASE(pipes_of_the_caller_end_with_the_program),
+		CASE(guardian_ignores_other_signals),
+		CASE(threads_and_children_may_ask_at_once),
+		CASE(a_failed_undo_is_told_and_kept),
+		CASE(a_full_disk_refuses_before_any_change),
+	};
+
+	return cmocka_run_group_tests_name("knob", tests, NULL, NULL);
+}
