@@ -143,7 +143,9 @@ static int undo_alone(struct knobs *knobs, struct message *message)
 		return result;
 	if (state == JOURNAL_ABANDONED)
 		result = journal_undo(&journal, &content, getpid(), message);
-	else if (journal.fd < 0)
+	else if (state == JOURNAL_STALE)
+		journal_remove(&journal);
+	else
 		result = message_set(message, -EBUSY, "the guardian does not answer");
 	journal_content_free(&content);
 	journal_close(&journal);

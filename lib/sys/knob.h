@@ -11,8 +11,9 @@
 /*
  * The transaction that every change to the machine goes through. Each verb first writes how to undo
  * the change into the journal (by way of the guardian, a process of its own session that outlives a
- * SIGKILL of the program), then makes the change. knobs_close() undoes all in reverse order; so does
- * the guardian when the program dies; so does knobs_restore() when the guardian was killed too.
+ * SIGKILL of the program), then makes the change. knobs_close() undoes all in reverse order; so
+ * does the guardian when the program dies; so does knobs_restore() when the guardian was killed
+ * too.
  *
  * Verbs that change what the whole machine shares (a knob, swap) take the machine-wide lock: a
  * second program waits up to 10 s (SYSLATENCY_LOCK_WAIT_S overrides), then is told who holds it.
@@ -25,15 +26,17 @@ int knobs_open(struct knobs **ret_knobs, const char *program, struct message *me
 
 /*
  * Every verb may be called from any thread, and from children that were forked after knobs_open().
- * What could not be put back safely is refused (-EINVAL): attribute files lie below /sys or /proc/sys,
- * groups below /sys/fs/cgroup, and the last name of a group, trace instance or tree starts with
- * "syslatency". -EPIPE: the guardian was killed; nothing is changed any more.
+ * What could not be put back safely is refused (-EINVAL): attribute files lie below /sys or
+ * /proc/sys, groups below /sys/fs/cgroup, and the last name of a group, trace instance or tree
+ * starts with "syslatency". -EPIPE: the guardian was killed; nothing is changed any more.
  */
 
-/* Takes the machine-wide lock now; the verbs that need it do so themselves. -EBUSY names the holder. */
+/* Takes the machine-wide lock now; the verbs that need it do so themselves. -EBUSY names the
+ * holder. */
 int knobs_lock(struct knobs *knobs, struct message *message);
 
-/* Writes @value to the attribute file @path (under the root prefix); puts the value that is there now back. */
+/* Writes @value to the attribute file @path (under the root prefix); puts the value that is there
+ * now back. */
 int knobs_write(struct knobs *knobs, const char *path, const char *value, struct message *message);
 
 /* As knobs_write, for files that are not written as they are read ("+memory"; undo "-memory"). */
@@ -51,7 +54,8 @@ int knobs_own_tree(struct knobs *knobs, const char *path, struct message *messag
  * Call before configuring: undo is swapoff, then 1 to /sys/block/<name>/reset, then hot_remove when
  * @hot_added. @device is "zram0".
  */
-int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, struct message *message);
+int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added,
+		   struct message *message);
 void knobs_disown_swap(struct knobs *knobs, const char *device); /* it was never made */
 
 /* SysV segment @shmid; undo: IPC_RMID. */

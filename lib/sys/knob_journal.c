@@ -298,6 +298,17 @@ static int check_file(int fd, const char *name, struct message *message)
 	return 0;
 }
 
+static enum journal_state judge(const struct journal_content *content, pid_t self)
+{
+	if (content->pid == 0 || !content->this_boot)
+		return JOURNAL_STALE;
+	if (content->pid != self && process_alive(content->pid, content->start_ticks))
+		return JOURNAL_ACTIVE;
+	if (undo_list_left(&content->list) == 0 && !content->damaged)
+		return JOURNAL_STALE;
+	return JOURNAL_ABANDONED;
+}
+
 int journal_claim(int directory_fd, const char *name, pid_t self, struct journal *ret_journal,
 		  struct journal_content *ret_content, enum journal_state *ret_state,
 		  struct message *message)
@@ -321,13 +332,7 @@ int journal_claim(int directory_fd, const char *name, pid_t self, struct journal
 		result = journal_load(journal.fd, ret_content, message);
 	if (result < 0)
 		goto close_journal;
-	if (ret_content->pid == 0 || !ret_content->this_boot)
-		*ret_state = JOURNAL_OTHER_BOOT;
-	else if (ret_content->pid != self &&
-		 process_alive(ret_content->pid, ret_content->start_ticks))
-		*ret_state = JOURNAL_ACTIVE;
-	else
-		*ret_state = JOURNAL_ABANDONED;
+	*ret_state = judge(ret_content, self);
 	journal.directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
 	if (journal.directory_fd < 0) {
 		result = message_set_errno(message, -errno, "journal %s", name);

@@ -59,8 +59,8 @@ int journal_load(int fd, struct journal_content *ret_content, struct message *me
 void journal_content_free(struct journal_content *content);
 
 enum journal_state {
-	JOURNAL_ACTIVE,	    /* its program or guardian lives */
-	JOURNAL_OTHER_BOOT, /* or empty: nothing to undo */
+	JOURNAL_ACTIVE, /* its program or guardian lives */
+	JOURNAL_STALE,	/* of another boot, or nothing is left to undo */
 	JOURNAL_ABANDONED,
 };
 

@@ -42,7 +42,7 @@ static int visit(int directory_fd, const char *name, bool undo, bool *ret_abando
 	result = journal_claim(directory_fd, name, 0, &journal, &content, &state, message);
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
-	if (state == JOURNAL_OTHER_BOOT && undo)
+	if (state == JOURNAL_STALE && undo)
 		journal_remove(&journal);
 	if (state == JOURNAL_ABANDONED) {
 		*ret_abandoned = true;

@@ -364,6 +364,13 @@ static void torn_forged_and_old_journals(void **state)
 	assert_int_equal(count, 1);
 	assert_value(KNOB, "10000");
 	assert_value(OTHER_KNOB, "60");
+	/* Nothing left to undo: discarded. */
+	snprintf(text, sizeof(text),
+		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 9\ndone 1\n",
+		 boot);
+	write_journal(machine->tree, "999999.journal", text, 0600);
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
 	/* Of another boot, without a whole header, left half made: discarded. */
 	write_journal(machine->tree, "5.journal",
 		      "syslatency-journal 1\nboot other/1\nprogram 5 5 x\n1 write " OTHER_KNOB
