@@ -38,7 +38,7 @@ static bool fifo_permitted(void)
 	struct rlimit limit;
 	struct rt_status status;
 	bool permitted;
-	struct sched_param ordinary = { 0 };
+	struct sched_param ordinary = {0};
 
 	getrlimit(RLIMIT_RTPRIO, &limit);
 	permitted = rt_set_fifo(99, &status, NULL) == 0;
@@ -62,7 +62,7 @@ static void settings_fixed(struct sampler_settings *settings, int64_t interval_n
 static struct sampler *start(struct sampler_settings *settings)
 {
 	struct sampler *sampler = NULL;
-	struct message message = { "" };
+	struct message message = {""};
 	int error = sampler_start(settings, &sampler, &message);
 
 	if (error < 0)
@@ -157,7 +157,8 @@ static void no_page_fault_in_the_steady_state(void **state)
 		print_message("# skipped: a sanitizer has memory of its own\n");
 		skip();
 	}
-	/* A page that the kernel moves (compaction) may fault once; a fault of the tool's comes every time. */
+	/* A page that the kernel moves (compaction) may fault once; a fault of the tool's comes
+	 * every time. */
 	for (int attempt = 0; attempt < 3 && minor + major > 0; attempt++) {
 		struct sampler_settings settings;
 		const struct sampling_thread *threads;
@@ -183,7 +184,8 @@ static void no_page_fault_in_the_steady_state(void **state)
 
 /* Reads the samples file and fills in missed deadlines by the definition. */
 static void correct_by_hand(const char *path, uint32_t thread, int64_t period_ns,
-			    struct histogram *ret_corrected, uint64_t *ret_long, uint64_t *ret_count)
+			    struct histogram *ret_corrected, uint64_t *ret_long,
+			    uint64_t *ret_count)
 {
 	const struct sample_file_header *header;
 	const struct sample_file_record *record;
@@ -252,8 +254,7 @@ static void frozen_two_seconds_of_six(void **state)
 		assert_int_equal(long_samples, 1); /* observed: one */
 		assert_int_equal(atomic_load(&thread->count), samples);
 		assert_in_range(thread->max_ns, frozen_ns - period_ns, frozen_ns + 300 * NS_PER_MS);
-		assert_true(atomic_load(&thread->missed) >=
-			    (uint64_t)(thread->max_ns / period_ns));
+		assert_true(atomic_load(&thread->missed) >= (uint64_t)(thread->max_ns / period_ns));
 		/* corrected: what the arithmetic says, bucket by bucket */
 		assert_memory_equal(&thread->corrected, expected, sizeof(*expected));
 		assert_int_equal(thread->corrected.total, samples + atomic_load(&thread->missed));
@@ -320,7 +321,7 @@ static void stuck_loop(struct measure_thread *thread)
 		clock_sleep_for(10 * NS_PER_MS);
 }
 
-static const struct measure_ops measure_stuck = { .name = "stuck", .loop = stuck_loop };
+static const struct measure_ops measure_stuck = {.name = "stuck", .loop = stuck_loop};
 
 static void stuck_thread_does_not_hold_the_end(void **state)
 {
@@ -397,12 +398,12 @@ static void absent_cpu_is_named(void **state)
 {
 	struct sampler_settings settings;
 	struct sampler *sampler = NULL;
-	struct message message = { "" };
-	int absent[] = { 70000 };
+	struct message message = {""};
+	int absent[] = {70000};
 
 	settings_fixed(&settings, NS_PER_MS);
 	cpu_list_free(&settings.cpus);
-	settings.cpus = (struct cpu_list){ .cpus = absent, .count = 1 };
+	settings.cpus = (struct cpu_list){.cpus = absent, .count = 1};
 	assert_int_equal(sampler_start(&settings, &sampler, &message), -ENXIO);
 	assert_non_null(strstr(message.text, "70000"));
 	assert_null(sampler);
@@ -413,15 +414,14 @@ static int failing_prepare(struct measure_thread *thread)
 	return thread->shared->index == 1 ? -EAGAIN : 0;
 }
 
-static const struct measure_ops measure_failing = { .name = "failing",
-						    .prepare = failing_prepare,
-						    .loop = stuck_loop };
+static const struct measure_ops measure_failing = {
+	.name = "failing", .prepare = failing_prepare, .loop = stuck_loop};
 
 static void thread_that_cannot_start_fails_the_start(void **state)
 {
 	struct sampler_settings settings;
 	struct sampler *sampler = NULL;
-	struct message message = { "" };
+	struct message message = {""};
 
 	settings_fixed(&settings, NS_PER_MS);
 	settings.measure = &measure_failing;
@@ -437,7 +437,7 @@ static void loop_that_gives_up(struct measure_thread *thread)
 	atomic_store(&thread->shared->error, -ENOMEM);
 }
 
-static const struct measure_ops measure_giving_up = { .name = "up", .loop = loop_that_gives_up };
+static const struct measure_ops measure_giving_up = {.name = "up", .loop = loop_that_gives_up};
 
 static void thread_that_gives_up_is_an_error(void **state)
 {
@@ -468,10 +468,11 @@ static void unwritable_samples_file_fails_the_start(void **state)
 	cpu_list_free(&settings.cpus);
 }
 
-/* What a user without privilege gets: ordinary scheduling, told and recorded; a number all the same. */
+/* What a user without privilege gets: ordinary scheduling, told and recorded; a number all the
+ * same. */
 static int unprivileged_run(void)
 {
-	struct rlimit none = { 0, 0 }, little = { 65536, 65536 };
+	struct rlimit none = {0, 0}, little = {65536, 65536};
 	struct sampler_settings settings;
 	struct sampler *sampler;
 	const struct sampling_thread *threads;

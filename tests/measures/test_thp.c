@@ -54,7 +54,7 @@ static void keep_emitted(struct measure_thread *thread, int64_t when_ns, int64_t
 static void *run(void *argument)
 {
 	struct probe *probe = argument;
-	struct rt_status status = { 0 };
+	struct rt_status status = {0};
 
 	if (probe->shared->cpu >= 0)
 		cpu_pin(0, probe->shared->cpu);
@@ -215,7 +215,6 @@ static void throttling_is_seen_and_counted(void **state)
 	pthread_join(spinner, NULL);
 	if (probe->error == -EPERM) {
 		print_message("# skipped: SCHED_FIFO is not permitted\n");
-		probe_free(probe);
 		skip();
 	}
 	assert_int_equal(probe->error, 0);
@@ -254,13 +253,12 @@ static void failing_mmap_is_told(void **state)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
-		struct rlimit little = { 0, 0 };
-		struct measure_settings settings = { 0 };
+		struct rlimit little = {0, 0};
+		struct measure_settings settings = {0};
 		struct sampling_thread *shared = calloc(1, sizeof(*shared));
 		_Atomic int32_t stop = 0;
-		struct measure_thread measure = { .settings = &settings,
-						  .shared = shared,
-						  .stop = &stop };
+		struct measure_thread measure = {
+			.settings = &settings, .shared = shared, .stop = &stop};
 
 		measure.scratch = calloc(1, measure_thp.scratch_bytes);
 		if (measure_thp.prepare(&measure) != 0)
@@ -275,7 +273,7 @@ static void failing_mmap_is_told(void **state)
 
 static void kernel_without_huge_pages_is_refused(void **state)
 {
-	struct measure_settings settings = { 0 };
+	struct measure_settings settings = {0};
 	struct fake_root root;
 	struct message message;
 

@@ -66,7 +66,7 @@ static void *run(void *argument)
 static struct probe *probe_start_with(enum schedule schedule, int64_t interval_ns, double cost_ns)
 {
 	struct probe *probe = calloc(1, sizeof(*probe));
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = {.sa_handler = on_signal};
 
 	assert_non_null(probe);
 	sigaction(MEASURE_STOP_SIGNAL, &action, NULL);
@@ -157,8 +157,7 @@ static void fixed_schedule_is_never_rebased(void **state)
 		last_ns = when_ns;
 		/* the deadlines that passed meanwhile are skipped, and are what was missed */
 		if (probe->emitted[i].late_ns > 0) {
-			uint64_t passed =
-				(uint64_t)(probe->emitted[i].late_ns / (2 * NS_PER_MS));
+			uint64_t passed = (uint64_t)(probe->emitted[i].late_ns / (2 * NS_PER_MS));
 
 			missed += passed;
 			last_ns += (int64_t)passed * 2 * NS_PER_MS;
@@ -207,8 +206,7 @@ static void stop_ends_a_long_sleep_without_a_sample(void **state)
 	int64_t before_ns;
 
 	clock_sleep_for(50 * NS_PER_MS);
-	assert_true(atomic_load(&probe->shared->waiting_since_ns) >
-		    clock_now_ns() + 90 * NS_PER_S);
+	assert_true(atomic_load(&probe->shared->waiting_since_ns) > clock_now_ns() + 90 * NS_PER_S);
 	before_ns = clock_now_ns();
 	probe_stop(probe);
 	assert_true(clock_now_ns() - before_ns < 500 * NS_PER_MS);
@@ -219,15 +217,15 @@ static void stop_ends_a_long_sleep_without_a_sample(void **state)
 /* IGT's leaves timer_create unchecked, and hangs when it fails. */
 static void timer_that_cannot_be_made_is_an_error(void **state)
 {
-	struct measure_settings settings = { .schedule = SCHEDULE_IGT };
+	struct measure_settings settings = {.schedule = SCHEDULE_IGT};
 	int status = -1;
 	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
-		struct rlimit none = { 0, 0 };
-		struct measure_thread measure = { .settings = &settings };
+		struct rlimit none = {0, 0};
+		struct measure_thread measure = {.settings = &settings};
 
 		measure.scratch = calloc(1, measure_wakeup.scratch_bytes);
 		setrlimit(RLIMIT_SIGPENDING, &none);
@@ -239,7 +237,7 @@ static void timer_that_cannot_be_made_is_an_error(void **state)
 
 static void interval_shorter_than_a_wakeup_is_refused(void **state)
 {
-	struct measure_settings settings = { .schedule = SCHEDULE_FIXED, .interval_ns = 9999 };
+	struct measure_settings settings = {.schedule = SCHEDULE_FIXED, .interval_ns = 9999};
 	struct message message;
 
 	assert_int_equal(measure_wakeup.check(&settings, &message), -EINVAL);
