@@ -22,6 +22,7 @@
 #include "record/variant.h"
 #include "sys/cgroup.h"
 
+struct comparison_report;
 struct knobs;
 struct record;
 
@@ -208,6 +209,8 @@ struct cause_ops {
 struct report_ops {
 	const char *name, *summary;
 	int (*run)(FILE *stream, const struct record *record); /* NULL: not for single runs */
+	/* record/comparison.h; NULL: not for comparisons. -errno of the stream. */
+	int (*compare)(FILE *stream, const struct comparison_report *report);
 };
 
 /* Generated tables, NULL-terminated. */

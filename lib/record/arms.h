@@ -16,8 +16,9 @@ struct arm {
 	size_t source;		 /* which of the set's sources it came from */
 	struct record **records; /* in order of time; the records belong to the source */
 	size_t record_count;
-	double *values; /* plain values in the order of the file; NULL when the arm has records */
+	double *values; /* plain values; NULL when the arm has records */
 	size_t value_count;
+	bool sorted; /* no longer in the order of the file: ascending (comparison_make) */
 };
 
 /* One operand: a folder of an experiment, records, or plain numbers. */
@@ -55,7 +56,7 @@ void arm_set_free(struct arm_set *set);
 /* Index of the arm called @name; -ENOENT. */
 int arm_set_find(const struct arm_set *set, const char *name);
 
-/* Takes back an operand's kind: has any arm records / plain values? */
+/* Does any arm hold records, plain values? */
 bool arm_set_has_records(const struct arm_set *set);
 bool arm_set_has_plain(const struct arm_set *set);
 

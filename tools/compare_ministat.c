@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare_ministat.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+#define SETS_MAX 7
+
+/* The confidence levels that ministat knows; the nearest that claims no more than was asked for. */
+static const char *confidence_of(double alpha)
+{
+	static const struct {
+		double alpha;
+		const char *text;
+	} known[] = {{0.01, "99"}, {0.02, "98"}, {0.05, "95"}, {0.1, "90"}, {0.2, "80"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (alpha <= known[i].alpha * 1.0000001)
+			return known[i].text;
+	return "80";
+}
+
+struct ministat {
+	char folder[64];
+	char *files[SETS_MAX]; /* to be removed when @made */
+	bool made[SETS_MAX];
+	size_t count;
+};
+
+static void forget(struct ministat *ministat)
+{
+	for (size_t i = 0; i < ministat->count; i++) {
+		if (ministat->made[i])
+			unlink(ministat->files[i]);
+		free(ministat->files[i]);
+	}
+	ministat->count = 0;
+}
+
+/* "baseline-mean.txt", as in the folder of an experiment; '/' of a longer name becomes '_'. */
+static char *file_name(const struct ministat *ministat, const char *arm, const char *metric)
+{
+	size_t prefix = strlen(ministat->folder) + 1;
+	char *name;
+
+	if (asprintf(&name, "%s/%s-%s.txt", ministat->folder, arm, metric) < 0)
+		return NULL;
+	for (char *at = name + prefix; *at; at++)
+		if (*at == '/')
+			*at = '_';
+	return name;
+}
+
+static bool takes(const struct record *record)
+{
+	return strcmp(record->status, "ok") == 0 && record->verdict != VERDICT_INVALID;
+}
+
+static int write_values(const char *path, const struct arm *arm, const char *metric)
+{
+	FILE *stream = fopen(path, "wxe");
+	int error = 0;
+
+	if (!stream)
+		return -errno;
+	for (size_t i = 0; i < arm->value_count; i++)
+		fprintf(stream, "%.17g\n", arm->values[i]);
+	for (size_t i = 0; i < arm->record_count; i++) {
+		const char *unit;
+		double value;
+
+		if (takes(arm->records[i]) &&
+		    record_metric(arm->records[i], metric, &value, &unit) == 0 && isfinite(value))
+			fprintf(stream, "%.15g\n", value);
+	}
+	if (ferror(stream))
+		error = -EIO;
+	if (fclose(stream) != 0)
+		error = -errno;
+	return error;
+}
+
+static int add_set(struct ministat *ministat, const struct arm_set *set, size_t index,
+		   const char *metric, struct message *message)
+{
+	const struct arm *arm = &set->arms[index];
+	const struct arm_source *source = &set->sources[arm->source];
+	size_t at = ministat->count;
+	int error;
+
+	if (source->plain && strcmp(source->path, "-") != 0) {
+		ministat->files[at] = strdup(source->path);
+	} else {
+		ministat->files[at] = file_name(ministat, arm->name, metric);
+		ministat->made[at] = true;
+	}
+	if (!ministat->files[at])
+		return -ENOMEM;
+	ministat->count++;
+	if (!ministat->made[at])
+		return 0;
+	error = write_values(ministat->files[at], arm, metric);
+	return error ? message_set_errno(message, error, "%s", ministat->files[at]) : 0;
+}
+
+static void become_ministat(const struct ministat *ministat, double alpha, size_t width)
+{
+	char columns[32];
+	char *argv[SETS_MAX + 6] = {(char[]){"ministat"}, (char[]){"-c"},
+				    strdup(confidence_of(alpha)), (char[]){"-w"}, columns};
+
+	snprintf(columns, sizeof(columns), "%zu",
+		 width < 24 ? 22 : width - 2); /* its frame is not counted */
+	for (size_t i = 0; i < ministat->count; i++)
+		argv[5 + i] = ministat->files[i];
+	execvp(argv[0], argv);
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static int run_once(const struct ministat *ministat, double alpha, size_t width,
+		    struct message *message)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		return message_set_errno(message, -errno, "fork");
+	if (pid == 0)
+		become_ministat(ministat, alpha, width);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return message_set_errno(message, -errno, "ministat");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return message_set(message, -ENOTSUP,
+				   "ministat is not installed (Debian: apt install ministat)");
+	if (WIFSIGNALED(status))
+		return message_set(message, -EIO, "ministat died of signal %d on these values",
+				   WTERMSIG(status));
+	return message_set(message, -EIO, "ministat ended with status %d", WEXITSTATUS(status));
+}
+
+int ministat_run(const struct arm_set *set, char *const *metrics, size_t count, double alpha,
+		 size_t width, struct message *message)
+{
+	const char *base = getenv("TMPDIR");
+	struct ministat ministat = {.count = 0};
+	int error = 0;
+
+	if (set->count > SETS_MAX)
+		return message_set(message, -ENOTSUP,
+				   "ministat takes at most %d sets, here are %zu", SETS_MAX,
+				   set->count);
+	if (snprintf(ministat.folder, sizeof(ministat.folder), "%s/syslat-compare.XXXXXX",
+		     base && strlen(base) < 36 ? base : "/tmp") < 0 ||
+	    !mkdtemp(ministat.folder))
+		return message_set_errno(message, -errno, "%s", ministat.folder);
+	for (size_t i = 0; i < count && !error; i++) {
+		memset(ministat.made, 0, sizeof(ministat.made));
+		for (size_t arm = 0; arm < set->count && !error; arm++)
+			error = add_set(&ministat, set, arm, metrics[i], message);
+		if (!error)
+			error = run_once(&ministat, alpha, width, message);
+		forget(&ministat);
+	}
+	rmdir(ministat.folder);
+	return error;
+}
