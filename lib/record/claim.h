@@ -16,27 +16,28 @@
  *   derived.swapped_out_pages		pswpout + swpout_zero (where the kernel counts it)
  *   derived.thp_attempts		mappings that the thp measure made
  *   derived.thp_hits			of these, the ones that became one huge page
- *   derived.limit_hits			times that the group's limit was hit (v1 failcnt, v2 memory.events max)
+ *   derived.limit_hits			times that the group's limit was hit (v1, v2)
  */
 enum claim_test {
-	CLAIM_AT_LEAST,		/* witness >= bound */
-	CLAIM_AT_MOST,		/* witness <= bound */
-	CLAIM_RATIO_AT_LEAST,	/* witness >= bound x reference */
-	CLAIM_RATIO_AT_MOST,	/* witness <= bound x reference */
+	CLAIM_AT_LEAST,	      /* witness >= bound */
+	CLAIM_AT_MOST,	      /* witness <= bound */
+	CLAIM_RATIO_AT_LEAST, /* witness >= bound x reference */
+	CLAIM_RATIO_AT_MOST,  /* witness <= bound x reference */
 };
 
 /* What becomes of a run whose claim does not hold. */
 enum claim_failure { CLAIM_INVALIDATES, CLAIM_CASTS_DOUBT };
 
 struct claim {
-	const char *name;	/* "swap exercised"; NULL ends a list */
-	const char *witness;	/* path: "counters.vmstat.pswpout" */
-	const char *reference;	/* path for the ratio tests; NULL else */
+	const char *name;      /* "swap exercised"; NULL ends a list */
+	const char *witness;   /* path: "counters.vmstat.pswpout" */
+	const char *reference; /* path for the ratio tests; NULL else */
 	enum claim_test test;
 	double bound;
-	const char *why;	/* what it means when it fails: "nothing was swapped out" */
-	const char *advice;	/* what to do: "lower --limit or give the swap load more" */
-	const char *fallback;	/* another witness for kernels without the first; NULL: then not provable */
+	const char *why;      /* what it means when it fails: "nothing was swapped out" */
+	const char *advice;   /* what to do: "lower --limit or give the swap load more" */
+	const char *fallback; /* another witness for kernels without the first; NULL: then not
+				 provable */
 	enum claim_failure failure;
 };
 

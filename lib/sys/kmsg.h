@@ -4,7 +4,8 @@
 
 #include <jansson.h>
 
-/* The kernel log from now on: hung task, soft lockup, OOM, RCU stall, allocation failure, RT throttling. */
+/* The kernel log from now on: hung task, soft lockup, OOM, RCU stall, allocation failure, RT
+ * throttling. */
 struct kmsg;
 
 int kmsg_open(struct kmsg **ret_kmsg); /* -EPERM (dmesg_restrict): the record says so */

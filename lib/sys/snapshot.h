@@ -10,7 +10,8 @@
 /*
  * Counters of the machine (and of a group) at one moment: /proc/vmstat, /proc/pressure, /proc/stat,
  * the group's memory.*, zram, swap, THP statistics, the three clocks, and the processor time of
- * processes that are not ours. Costs 1 to 2 ms of processor time, most of it for the list of processes.
+ * processes that are not ours. Costs 1 to 2 ms of processor time, most of it for the list of
+ * processes.
  */
 struct snapshot;
 
