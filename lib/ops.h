@@ -78,6 +78,8 @@ struct backend_ops {
 	/* Unpin and release (or leak, when settings.leak and the kernel has a shrinker for it). */
 	int (*release)(struct backend *backend, struct buffer *buffer);
 	void (*close)(struct backend *backend);
+	/* Names for settings.pin_method, NULL-terminated; NULL: there is one way only. */
+	const char *const *pin_methods;
 };
 
 /* ---- load: what runs beside the measure ---- */

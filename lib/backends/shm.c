@@ -403,6 +403,9 @@ static void shm_close(struct backend *backend)
 	free(backend);
 }
 
+/* In the order of shm_pin.c; one that this build lacks is refused when it is opened. */
+static const char *const method_names[] = {"vmsplice", "io_uring", "udmabuf", NULL};
+
 const struct backend_ops backend_shm = {
 	.name = "shm",
 	.summary = "shared memory pinned from user space; needs no GPU",
@@ -412,4 +415,5 @@ const struct backend_ops backend_shm = {
 	.allocate = shm_allocate,
 	.release = shm_release,
 	.close = shm_close,
+	.pin_methods = method_names,
 };
