@@ -33,7 +33,7 @@ struct vgem_madvise {
 #define VGEM_MADVISE DRM_IOWR(DRM_COMMAND_BASE + 0x3, struct vgem_madvise)
 #define VGEM_DONTNEED 1
 
-/* Drivers whose dumb buffers are pinned shmem; others are taken only when named. */
+/* Drivers whose dumb buffers are pinned shmem, best first; others are taken only when named. */
 static const char *const known_drivers[] = {"vgem", "vkms", "virtio_gpu"};
 
 struct drm_dumb {
@@ -222,43 +222,48 @@ static void close_device(struct backend *backend)
 	free(device);
 }
 
-static bool is_known(const char *driver)
+/* The capability is told by display drivers alone, and vgem is none: try. */
+static int try_buffer(const struct drm_dumb *device)
 {
-	for (size_t i = 0; i < sizeof(known_drivers) / sizeof(known_drivers[0]); i++)
-		if (strcmp(known_drivers[i], driver) == 0)
-			return true;
-	return false;
+	uint64_t bytes = 4096;
+	uint32_t handle;
+	int error = create(device, &bytes, &handle);
+
+	return error ? error : close_handle(device, handle);
 }
 
-/* Opens @node when its driver has dumb buffers: 0, or -errno with @why filled. */
-static int open_node(struct drm_dumb *device, const char *node, bool any_driver, char *why,
+/* Opens @node when it is @driver's (NULL: any) and has dumb buffers: 0, or -errno with @why filled.
+ */
+static int open_node(struct drm_dumb *device, const char *node, const char *driver, char *why,
 		     size_t size)
 {
-	struct drm_get_cap capability = {.capability = DRM_CAP_DUMB_BUFFER};
-	int error, descriptor = machine_open(node, O_RDWR);
+	int error = machine_open(node, O_RDWR);
 
-	if (descriptor < 0) {
-		snprintf(why, size, "%s: %s", node, strerror(-descriptor));
-		return descriptor;
+	if (error < 0) {
+		snprintf(why, size, "%s: %s", node, strerror(-error));
+		return error;
 	}
+	device->descriptor = error;
 	/* Opening the primary node may have made us the display's master. */
-	drm_call(descriptor, DRM_IOCTL_DROP_MASTER, NULL);
-	error = drm_driver_name(descriptor, device->driver, sizeof(device->driver));
+	drm_call(device->descriptor, DRM_IOCTL_DROP_MASTER, NULL);
+	error = drm_driver_name(device->descriptor, device->driver, sizeof(device->driver));
 	if (error) {
 		snprintf(why, size, "%s: %s", node, strerror(-error));
-	} else if (!any_driver && !is_known(device->driver)) {
+	} else if (driver && strcmp(driver, device->driver) != 0) {
 		error = -ENODEV;
 		snprintf(why, size, "%s is %s (not taken unless named with --device)", node,
 			 device->driver);
-	} else if (drm_call(descriptor, DRM_IOCTL_GET_CAP, &capability) != 0 || !capability.value) {
-		error = -ENOTSUP;
-		snprintf(why, size, "%s (%s) has no dumb buffers", node, device->driver);
+	} else {
+		error = try_buffer(device);
+		if (error)
+			snprintf(why, size, "%s (%s): a dumb buffer: %s", node, device->driver,
+				 strerror(-error));
 	}
 	if (error) {
-		close(descriptor);
+		close(device->descriptor);
+		device->descriptor = -1;
 		return error;
 	}
-	device->descriptor = descriptor;
 	snprintf(device->node, sizeof(device->node), "%s", node);
 	return 0;
 }
@@ -268,13 +273,15 @@ static int is_card(const struct dirent *entry)
 	return strncmp(entry->d_name, "card", 4) == 0;
 }
 
-static int find_node(struct drm_dumb *device, struct message *message)
+/* Looks for @driver among the cards; why each was passed over is left in @found. */
+static int find_driver(struct drm_dumb *device, const char *driver, char *found, size_t size,
+		       int *worst)
 {
-	char directory[300], why[128], found[320] = "";
-	struct dirent **entries;
-	int count = -1, worst = -ENODEV;
-	bool opened = false;
+	char directory[300], why[128];
+	struct dirent **entries = NULL;
+	int count = -1, error = -ENODEV;
 
+	found[0] = '\0';
 	if (machine_path("/dev/dri", directory, sizeof(directory)) == 0)
 		count = scandir(directory, &entries, is_card, versionsort);
 	for (int i = 0; i < count; i++) {
@@ -282,21 +289,27 @@ static int find_node(struct drm_dumb *device, struct message *message)
 
 		snprintf(node, sizeof(node), "/dev/dri/%.40s", entries[i]->d_name);
 		free(entries[i]);
-		if (opened)
+		if (error == 0)
 			continue;
-		if (open_node(device, node, false, why, sizeof(why)) == 0) {
-			opened = true;
-			continue;
-		}
-		if (strstr(why, strerror(EACCES)))
-			worst = -EACCES;
-		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s",
-			 found[0] ? "; " : "", why);
+		error = open_node(device, node, driver, why, sizeof(why));
+		if (error == -EACCES || error == -EPERM)
+			*worst = -EACCES;
+		if (error)
+			snprintf(found + strlen(found), size - strlen(found), "%s%s",
+				 found[0] ? "; " : "", why);
 	}
-	if (count >= 0)
-		free(entries);
-	if (opened)
-		return 0;
+	free(entries);
+	return error;
+}
+
+static int find_node(struct drm_dumb *device, struct message *message)
+{
+	char found[320];
+	int worst = -ENODEV;
+
+	for (size_t i = 0; i < sizeof(known_drivers) / sizeof(known_drivers[0]); i++)
+		if (find_driver(device, known_drivers[i], found, sizeof(found), &worst) == 0)
+			return 0;
 	return message_set(message, worst,
 			   "no DRM device with dumb buffers in shmem (modprobe vgem makes one): %s",
 			   found[0] ? found : "there is none in /dev/dri");
@@ -315,7 +328,7 @@ static int find(struct drm_dumb *device, const char *text, struct message *messa
 	if (!filter.path)
 		return message_set(message, -EINVAL,
 				   "drm-dumb takes a node (/dev/dri/card0), not '%s'", text);
-	error = open_node(device, filter.path, true, why, sizeof(why));
+	error = open_node(device, filter.path, NULL, why, sizeof(why));
 	return error ? message_set(message, error, "%s", why) : 0;
 }
 

@@ -415,7 +415,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(threads_share_it),
 		cmocka_unit_test(names_what_it_observed),
 	};
-	char library[300];
+	char library[300], options[300];
 	int failed;
 
 	snprintf(library, sizeof(library), "%s/tests/double/libi915double.so",
@@ -425,7 +425,9 @@ int main(int argc, char **argv)
 		setenv("I915_DOUBLE_TREE", tree, 1);
 		setenv("LD_PRELOAD", library, 1);
 		/* The double comes before the sanitizer's library, and calls on into it. */
-		setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+		snprintf(options, sizeof(options), "%s:verify_asan_link_order=0",
+			 getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
+		setenv("ASAN_OPTIONS", options, 1);
 		execv("/proc/self/exe", argv);
 		return 1;
 	}
