@@ -214,10 +214,10 @@ static void dependencies_add_a_written_object(void **state)
 	assert_int_equal(seen.left, 0);
 }
 
-/* Bytes of the batch that -r 400us makes. */
+/* Bytes of the batch that -r 10ms makes. */
 static double calibrated_bytes(void)
 {
-	struct backend_settings settings = {.batch_ns = 400 * NS_PER_US};
+	struct backend_settings settings = {.batch_ns = 10 * NS_PER_MS};
 	struct backend *backend = open_backend(&settings);
 	double size = 0;
 	char unit = 0;
@@ -243,12 +243,12 @@ static void batches_last_as_long_as_asked(void **state)
 	double most = 0;
 
 	play("kbl", NULL, NULL);
-	for (int i = 0; i < 10 && most < 0.8e6; i++) {
+	for (int i = 0; i < 8 && most < 0.25e6; i++) {
 		double bytes = calibrated_bytes();
 
 		most = bytes > most ? bytes : most;
 	}
-	assert_true(most >= 0.8e6 && most < 1.8e6);
+	assert_true(most >= 0.25e6 && most < 0.45e6);
 
 	settings.batch_ns = -65536; /* raw bytes */
 	backend = open_backend(&settings);

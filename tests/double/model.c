@@ -219,7 +219,7 @@ void model_shrink(struct device_file *file)
 
 #define MI_NOOP 0
 #define MI_BATCH_BUFFER_END UINT32_C(0x05000000)
-#define NS_PER_COMMAND 1
+#define NS_PER_COMMAND 100
 
 int64_t model_run_batch(struct device_file *file, const struct object *batch, uint64_t start,
 			uint64_t length)
