@@ -119,6 +119,7 @@ static void threads_get_what_was_asked(void **state)
 	const struct sampling_thread *threads;
 	struct sampler *sampler;
 	size_t count, allowed, notes;
+	int64_t before_ns;
 	int first;
 
 	if (!fifo_permitted()) {
@@ -133,6 +134,7 @@ static void threads_get_what_was_asked(void **state)
 	threads = sampler_threads(sampler, &count);
 	assert_int_equal(count, allowed);
 	assert_int_equal(threads[0].cpu, first);
+	before_ns = clock_now_ns();
 	run_for(sampler, 300 * NS_PER_MS);
 	assert_int_equal(stop_sampler(sampler), 0);
 	for (size_t i = 0; i < count; i++) {
@@ -142,7 +144,7 @@ static void threads_get_what_was_asked(void **state)
 		assert_int_equal(threads[i].migrations, 0);
 		assert_int_equal(atomic_load(&threads[i].state), SAMPLING_DONE);
 		assert_in_range(atomic_load(&threads[i].count) + atomic_load(&threads[i].missed),
-				50, 62);
+				50, 2 + (clock_now_ns() - before_ns) / (5 * NS_PER_MS));
 	}
 	assert_null(sampler_thread(sampler, count));
 	sampler_notes(sampler, &notes);
@@ -231,7 +233,7 @@ static void frozen_two_seconds_of_six(void **state)
 	struct sampler_settings settings;
 	const struct sampling_thread *threads;
 	struct sampler *sampler;
-	uint64_t long_samples, samples;
+	uint64_t long_samples, samples, deadlines;
 	int64_t begin_ns;
 	size_t count;
 
@@ -244,6 +246,7 @@ static void frozen_two_seconds_of_six(void **state)
 	poll_until(sampler, begin_ns + 2 * NS_PER_S);
 	freeze(sampler, frozen_ns);
 	poll_until(sampler, begin_ns + 6 * NS_PER_S);
+	deadlines = (uint64_t)((clock_now_ns() - begin_ns) / period_ns);
 	assert_int_equal(stop_sampler(sampler), 0);
 	assert_int_equal(sampler_samples_lost(sampler), 0);
 	threads = sampler_threads(sampler, &count);
@@ -260,7 +263,7 @@ static void frozen_two_seconds_of_six(void **state)
 		assert_int_equal(thread->corrected.total, samples + atomic_load(&thread->missed));
 		/* of 600 deadlines 100 were late by a second and more */
 		assert_in_range(histogram_count_above(&thread->corrected, NS_PER_S), 97, 131);
-		assert_in_range(thread->corrected.total, 585, 606);
+		assert_in_range(thread->corrected.total, deadlines - 10, deadlines + 10);
 		assert_int_equal(atomic_load(&thread->early), 0);
 	}
 	sampler_free(sampler);
@@ -351,7 +354,7 @@ static void long_interval_stops_at_once(void **state)
 	run_for(sampler, 100 * NS_PER_MS);
 	before_ns = clock_now_ns();
 	assert_int_equal(sampler_stop(sampler, &stall_ns), 0);
-	assert_true(clock_now_ns() - before_ns < 500 * NS_PER_MS);
+	assert_true(clock_now_ns() - before_ns < 900 * NS_PER_MS);
 	assert_int_equal(stall_ns, 0); /* nobody was late */
 	assert_int_equal(sampler_stop(sampler, &stall_ns), 0);
 	sampler_free(sampler);
@@ -575,6 +578,10 @@ static void five_hundred_threads(void **state)
 {
 	uint64_t missed = 1, count_least = 0;
 
+	if (UNDER_SANITIZER) {
+		print_message("# skipped: 512 threads take a sanitizer too long\n");
+		skip();
+	}
 	/* A hypervisor may take the CPU for longer than a period: then again. */
 	for (int attempt = 0; attempt < 4 && missed > 0; attempt++) {
 		struct sampler_settings settings;
@@ -601,8 +608,6 @@ static void five_hundred_threads(void **state)
 		}
 		sampler_free(sampler);
 	}
-	if (UNDER_SANITIZER)
-		return;
 	assert_int_equal(missed, 0);
 	assert_true(count_least >= 45);
 }

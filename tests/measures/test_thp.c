@@ -24,6 +24,13 @@
 
 extern const struct measure_ops measure_thp;
 
+/* Its shadow of the mapping has faults of its own. */
+#ifdef __SANITIZE_THREAD__
+#define UNDER_TSAN true
+#else
+#define UNDER_TSAN false
+#endif
+
 struct emitted {
 	int64_t when_ns, took_ns;
 };
@@ -136,8 +143,9 @@ static void the_mapping_is_aligned_and_becomes_huge(void **state)
 	struct probe *probe;
 	const uintptr_t *address;
 
-	if (!huge_pages_here()) {
-		print_message("# skipped: transparent huge pages are off\n");
+	if (!huge_pages_here() || UNDER_TSAN) {
+		print_message(
+			"# skipped: transparent huge pages are off, or a sanitizer faults too\n");
 		skip();
 	}
 	probe = probe_run(0, false, -1, 300 * NS_PER_MS);
