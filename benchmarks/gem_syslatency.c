@@ -30,6 +30,7 @@ struct settings {
 	/* ours */
 	struct run_settings run;
 	const char *measure, *backend, *variant, *scope, *sched, *cpus, *json, *progress;
+	const char *load_rates;
 	int64_t threads, seed;
 	bool force, reset, leak;
 	bool threads_given, interval_given, warmup_given, seed_given, priority_given;
@@ -272,12 +273,12 @@ static const struct option_row rows[] = {
 	 .argument = "SIZE",
 	 AT(run.footprint),
 	 .help = "hold this much pinned through the run, besides the churn (% is of the limit)"},
-	{.kind = OPTION_DOUBLE,
+	{.kind = OPTION_STRING,
 	 .long_name = "load-rate",
-	 .argument = "N",
-	 AT(run.load_rate_per_s),
-	 .maximum = INT32_MAX,
-	 .help = "offer each load N operations a second (default: as fast as it can)"},
+	 .argument = "RATES",
+	 AT(load_rates),
+	 .help = "offer the loads fixed operations a second: 50, or gem=20,thp=50 (default: as fast "
+		 "as they can)"},
 	{.kind = OPTION_STRING,
 	 .long_name = "file-cache-dir",
 	 .argument = "DIR",
@@ -388,6 +389,43 @@ static int choose_loads(struct settings *settings, struct message *message)
 	return 0;
 }
 
+/* "50" for every load, or "gem=20,thp=50". */
+static int choose_rates(struct settings *settings, struct message *message)
+{
+	struct run_settings *run = &settings->run;
+	const char *at = settings->load_rates;
+
+	while (at && *at) {
+		size_t length = strcspn(at, ","), found = 0;
+		char word[64], *number = word, *equals;
+		double rate;
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, at);
+		equals = strchr(word, '=');
+		if (equals) {
+			*equals = '\0';
+			number = equals + 1;
+		}
+		if (parse_double(number, &rate) < 0 || rate <= 0)
+			return message_set(
+				message, -EINVAL,
+				"--load-rate: '%s' is no rate: write it like 50 or gem=20,thp=50",
+				number);
+		for (size_t i = 0; i < run->load_count; i++)
+			if (!equals || strcmp(run->loads[i]->name, word) == 0) {
+				run->load_rates_per_s[i] = rate;
+				found++;
+			}
+		/* The baseline takes the same options as the other arms, and has no gem load. */
+		if (found == 0 && !(equals && strcmp(word, "gem") == 0))
+			return message_set(message, -EINVAL,
+					   "--load-rate: no load '%s' is asked for",
+					   equals ? word : "");
+		at += length + (at[length] == ',');
+	}
+	return 0;
+}
+
 static int choose_backend(struct settings *settings, struct message *message)
 {
 	struct run_settings *run = &settings->run;
@@ -454,6 +492,8 @@ static int resolve(struct settings *settings, struct message *message)
 				 : settings->file_cache ? 5 * NS_PER_S
 							: 0;
 	error = choose_loads(settings, message);
+	if (!error)
+		error = choose_rates(settings, message);
 	if (!error)
 		error = choose_backend(settings, message);
 	return error ? error : choose_cpus(settings, message);

@@ -127,7 +127,7 @@ static int decide_loads(const struct run_settings *settings, const struct machin
 			.backend = settings->backend,
 			.backend_settings = settings->backend_settings,
 			.footprint_bytes = plan->footprint_bytes,
-			.rate_per_s = settings->load_rate_per_s,
+			.rate_per_s = settings->load_rates_per_s[i],
 			.directory = settings->file_cache_directory,
 			.cpus = settings->cpus,
 			.in_memcg = plan->memcg,

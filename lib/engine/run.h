@@ -51,7 +51,7 @@ struct run_settings {
 	struct measure_settings measure_settings;
 	int64_t duration_ns, warmup_ns;
 	bool reset;
-	double load_rate_per_s; /* 0: none */
+	double load_rates_per_s[8]; /* offered to each load of loads[]; 0: as fast as it can */
 	const char *file_cache_directory;
 	const char *samples_path;
 	int trace_level;

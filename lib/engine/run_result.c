@@ -397,7 +397,7 @@ static json_t *settings_object(const struct run *run)
 {
 	const struct run_settings *settings = run->settings;
 	const struct run_plan *plan = &run->plan;
-	json_t *object = json_object(), *budgets = json_object();
+	json_t *object = json_object(), *budgets = json_object(), *rates = json_object();
 	char *cpus = cpu_list_format(&settings->cpus);
 	size_t threads;
 
@@ -424,13 +424,15 @@ static json_t *settings_object(const struct run *run)
 		 plan->limit_bytes ? json_integer((json_int_t)plan->limit_bytes) : json_null());
 	json_put(object, "footprint_bytes", json_integer((json_int_t)plan->footprint_bytes));
 	json_put(object, "swap_made_bytes", json_integer((json_int_t)plan->swap_bytes));
-	for (size_t i = 0; i < plan->load_count; i++)
+	for (size_t i = 0; i < plan->load_count; i++) {
 		json_put(budgets, plan->loads[i].ops->name,
 			 json_integer((json_int_t)plan->loads[i].budget_bytes));
+		json_put(rates, plan->loads[i].ops->name,
+			 plan->loads[i].rate_per_s > 0 ? json_real(plan->loads[i].rate_per_s)
+						       : json_null());
+	}
 	json_put(object, "budget_bytes", budgets);
-	json_put(object, "load_rate_per_s",
-		 settings->load_rate_per_s > 0 ? json_real(settings->load_rate_per_s)
-					       : json_null());
+	json_put(object, "offered_per_s", rates);
 	json_put(object, "leak", json_boolean(settings->backend_settings.leak));
 	json_put(object, "reset", json_boolean(settings->reset));
 	json_put(object, "clock_read_ns",

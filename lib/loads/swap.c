@@ -43,13 +43,16 @@ static const struct claim swap_claims[] = {
 		.advice = "make swap (--swap zram:SIZE) and lower --limit",
 	},
 	{
-		.name = "the window holds two turns of the swap load",
-		.witness = "load_stats.swap.pages_touched",
+		/* pages of the footprint are scanned too, so this asks less than a full turn of
+		   "stock" */
+		.name = "reclaim went round the pages of the swap load",
+		.witness = "counters.vmstat.pgscan_anon",
 		.reference = "load_stats.swap.working_set_pages",
 		.test = CLAIM_RATIO_AT_LEAST,
-		.bound = 2,
-		.why = "reclaim did not go round its lists twice, so the window shows a start, no steady state",
+		.bound = 1,
+		.why = "the window shows the start of reclaim, no steady state",
 		.advice = "measure longer (-t), or make the limit and the load smaller",
+		.failure = CLAIM_CASTS_DOUBT,
 	},
 	{.name = NULL},
 };
