@@ -213,8 +213,10 @@ static bool serve(struct guardian *guardian, const struct guardian_request *requ
 	}
 	guardian_answer(answer, &reply, fd);
 	close(answer);
-	if (go_on)
+	if (go_on) {
+		close(guardian->socket); /* who asks from now on is told that nobody answers */
 		undo_patiently(guardian);
+	}
 	return close_asked;
 }
 
