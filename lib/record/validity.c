@@ -200,11 +200,12 @@ void record_judge(struct record *record, const struct claim *const *claims, size
 		record_reason(record, VERDICT_SUSPECT, "not judged: out of memory");
 		return;
 	}
+	/* In the order in which a reader wants them: what voids the run before what casts doubt. */
 	judge_sampler(&judgement);
-	judge_machine(&judgement);
 	judge_memory(&judgement);
 	for (size_t i = 0; i < count; i++)
 		judge_claim(&judgement, claims[i]);
+	judge_machine(&judgement);
 	judge_results(&judgement);
 	json_decref(view);
 }
