@@ -16,6 +16,8 @@ char *format_span(int64_t ns, char *buffer, size_t size)
 	if (ns < INT64_C(60000000000) && seconds < 60)
 		snprintf(buffer, size, ns < INT64_C(9950000000) ? "%.1f s" : "%.0f s",
 			 (double)ns / 1e9);
+	else if (seconds < 3600 && seconds % 60 == 0)
+		snprintf(buffer, size, "%lld min", (long long)(seconds / 60));
 	else if (seconds < 3600)
 		snprintf(buffer, size, "%lld min %lld s", (long long)(seconds / 60),
 			 (long long)(seconds % 60));

@@ -1,5 +1,6 @@
 # syslat run: experiments of small scripts in place of benchmarks.
 # shellcheck shell=bash source=tests/shell/lib.sh
+# shellcheck disable=SC2016 # the dollars belong to the commands that are run
 source "${TEST_SOURCE_ROOT:?}/tests/shell/lib.sh"
 cd "$work" || exit 1
 
@@ -52,7 +53,7 @@ check "runs are made in the planned order" is "$(ran one)" "$(planned one)"
 expect "warm-up runs" 0 'results: warm' syslat run --reps 2 --warmup-runs 1 -o warm --arm a='echo 1' --arm b='echo 2'
 check "warm-up is recorded apart" is "$(good warm/warm-up) $(good warm)" "2 4"
 expect "one command alone" 0 'results: single' syslat run --reps 2 -o single -- echo 3
-check "it is named after its program" is "$(cat single/echo-value.txt | tr '\n' ' ')" "3 3 "
+check "it is named after its program" is "$(tr '\n' ' ' <single/echo-value.txt)" "3 3 "
 
 cat >bench <<'SCRIPT'
 #!/bin/sh
