@@ -3,26 +3,42 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 
 #include "stats/distribution.h"
 #include "stats/series.h"
-#include "stats/summary.h"
 
-/* Share of @other below @value plus half of the share equal to it, for each value ascending. */
+/* Mean of the placements of a series and the sum of squares about it. */
+struct placements {
+	double mean, m2;
+};
+
+/*
+ * Placement of a value: share of @other below it plus half of the share equal to it. Twice a
+ * placement times the size of @other is a whole number, so the sums are exact (128 bits hold them
+ * up to 10^9 values a side) and need no division in the loop.
+ */
 static void placements(const double *sorted, size_t count, const double *other, size_t count_other,
-		       struct running *ret_placements)
+		       struct placements *ret_placements)
 {
+	const double n = (double)count, whole = 2 * (double)count_other;
 	size_t below = 0, not_above = 0;
+	unsigned __int128 sum = 0, squares = 0;
 
-	running_clear(ret_placements);
 	for (size_t i = 0; i < count; i++) {
+		uint64_t twice;
+
 		while (below < count_other && other[below] < sorted[i])
 			below++;
+		not_above = not_above < below ? below : not_above;
 		while (not_above < count_other && other[not_above] <= sorted[i])
 			not_above++;
-		running_add(ret_placements,
-			    ((double)below + (double)not_above) / 2 / (double)count_other);
+		twice = below + not_above;
+		sum += twice;
+		squares += (unsigned __int128)twice * twice;
 	}
+	ret_placements->mean = (double)sum / n / whole;
+	ret_placements->m2 = (double)(squares * count - sum * sum) / n / whole / whole;
 }
 
 /* Variance of the share of superior pairs, by parts, and its degrees of freedom. */
@@ -33,7 +49,7 @@ struct spread {
 static int measure_spread(const double *a, size_t count_a, const double *b, size_t count_b,
 			  struct spread *ret_spread)
 {
-	struct running of_a, of_b;
+	struct placements of_a, of_b;
 	double part_a, part_b;
 
 	if (!count_a || !count_b || series_check(a, count_a, true) ||
