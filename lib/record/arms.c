@@ -40,6 +40,7 @@ void arm_set_free(struct arm_set *set)
 		free(source->label);
 		json_decref(source->plan);
 		store_free(source->records, source->record_count);
+		free(source->values.values);
 	}
 	free(set->sources);
 	free(set->plain_metric);

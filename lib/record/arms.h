@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/message.h"
+#include "record/values.h"
 
 struct record;
 
@@ -30,7 +31,8 @@ struct arm_source {
 	json_t *plan; /* experiment.json; NULL: none */
 	struct record **records;
 	size_t record_count;
-	size_t longer_lines; /* plain: lines with columns that were not read */
+	struct values values; /* plain: until an arm takes them */
+	bool torn;	      /* a last line was dropped */
 };
 
 struct arm_set {

@@ -10,11 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/parallel.h"
 #include "record/record.h"
 #include "record/store.h"
-#include "record/values.h"
 
 void arm_set_note(struct arm_set *set, const char *format, ...)
 {
@@ -51,6 +50,11 @@ static int split_operand(const char *operand, struct arm_source *source)
 	return source->path ? 0 : -ENOMEM;
 }
 
+static bool is_standard_input(const struct arm_source *source)
+{
+	return strcmp(source->path, "-") == 0;
+}
+
 static bool is_folder(const char *path)
 {
 	struct stat status;
@@ -58,34 +62,24 @@ static bool is_folder(const char *path)
 	return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static int note_torn(struct arm_set *set, const struct arm_source *source, bool torn)
-{
-	if (torn)
-		arm_set_note(set, "%s: a torn last line was dropped", source->path);
-	return 0;
-}
+/* --- reading: sources do not depend on each other, so each may have a thread --- */
 
-static int read_folder(struct arm_set *set, size_t index, struct message *message)
+static int read_folder(struct arm_source *source, struct message *message)
 {
-	struct arm_source *source = &set->sources[index];
 	char path[4096];
-	bool torn = false;
 	int error;
 
 	source->folder = true;
-	error = store_read(source->path, &source->records, &source->record_count, &torn, message);
+	error = store_read(source->path, &source->records, &source->record_count, &source->torn,
+			   message);
 	if (error)
 		return error;
-	note_torn(set, source, torn);
 	if (source->record_count == 0)
 		return message_set(message, -ENODATA, "%s: no runs yet", source->path);
 	if (snprintf(path, sizeof(path), "%s/experiment.json", source->path) < (int)sizeof(path) &&
-	    access(path, F_OK) == 0) {
-		error = json_read_file(path, &source->plan, message);
-		if (error)
-			return error;
-	}
-	return arm_set_add_records(set, index);
+	    access(path, F_OK) == 0)
+		return json_read_file(path, &source->plan, message);
+	return 0;
 }
 
 /* The first bytes tell records from numbers: a pipe cannot be read twice. */
@@ -115,100 +109,143 @@ static bool looks_like_records(const char *head, size_t size)
 	return at < size && head[at] == '{';
 }
 
-static int read_records(struct arm_set *set, size_t index, int fd, const char *head, size_t size,
-			struct message *message)
+static int read_contents(struct arm_source *source, int fd, unsigned int column,
+			 struct message *message)
 {
-	struct arm_source *source = &set->sources[index];
-	bool torn = false;
-	int error = store_read_fd(fd, source->path, head, size, &source->records,
-				  &source->record_count, &torn, message);
+	const char *name = is_standard_input(source) ? "standard input" : source->path;
+	char head[4096];
+	size_t size = 0;
+	int error = peek(fd, head, sizeof(head), &size);
 
 	if (error)
-		return error;
-	note_torn(set, source, torn);
-	if (source->record_count == 0)
-		return message_set(message, -ENODATA, "%s: no whole record", source->path);
-	return arm_set_add_records(set, index);
+		return message_set_errno(message, error, "%s", name);
+	source->plain = !looks_like_records(head, size);
+	if (source->plain)
+		return values_read_fd(fd, name, column, head, size, &source->values, message);
+	error = store_read_fd(fd, name, head, size, &source->records, &source->record_count,
+			      &source->torn, message);
+	if (!error && source->record_count == 0)
+		return message_set(message, -ENODATA, "%s: no whole record", name);
+	return error;
 }
 
-static int read_plain(struct arm_set *set, size_t index, int fd, const char *head, size_t size,
-		      unsigned int column, struct message *message)
+static int read_file(struct arm_source *source, unsigned int column, struct message *message)
+{
+	int fd, error;
+
+	if (is_standard_input(source))
+		return read_contents(source, STDIN_FILENO, column, message);
+	fd = open(source->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return message_set_errno(message, -errno, "%s", source->path);
+	error = read_contents(source, fd, column, message);
+	close(fd);
+	return error;
+}
+
+struct reading {
+	struct arm_set *set;
+	unsigned int column;
+	struct result {
+		int error;
+		struct message message;
+	} * results; /* one a source */
+};
+
+static void read_source(void *data, size_t index)
+{
+	struct reading *reading = data;
+	struct arm_source *source = &reading->set->sources[index];
+	struct result *result = &reading->results[index];
+
+	result->error = is_folder(source->path)
+				? read_folder(source, &result->message)
+				: read_file(source, reading->column, &result->message);
+}
+
+/* The first source that failed is the one to speak of. */
+static int read_sources(struct arm_set *set, unsigned int column, struct message *message)
+{
+	struct reading reading = {.set = set, .column = column};
+	int error = 0;
+
+	reading.results =
+		calloc(set->source_count ? set->source_count : 1, sizeof(*reading.results));
+	if (!reading.results)
+		return -ENOMEM;
+	parallel_for(set->source_count, read_source, &reading);
+	for (size_t i = 0; i < set->source_count && !error; i++) {
+		error = reading.results[i].error;
+		if (error)
+			message_set(message, error, "%s", reading.results[i].message.text);
+	}
+	free(reading.results);
+	return error;
+}
+
+/* --- from sources to arms, in their order --- */
+
+static int add_plain(struct arm_set *set, size_t index, unsigned int column)
 {
 	struct arm_source *source = &set->sources[index];
-	bool standard_input = strcmp(source->path, "-") == 0;
-	const char *name = standard_input ? "standard input" : source->path;
-	struct values values;
+	const char *name = source->label	       ? source->label
+			   : is_standard_input(source) ? "stdin"
+						       : source->path;
 	struct arm *arm;
-	int error = values_read_fd(fd, name, column, head, size, &values, message);
 
-	if (error)
-		return error;
-	source->plain = true;
-	source->longer_lines = values.longer_lines;
-	if (values.longer_lines && column == 1)
+	if (source->values.longer_lines && column == 1)
 		arm_set_note(set, "%s: column 1 was read; %zu lines hold more columns", name,
-			     values.longer_lines);
-	arm = arm_set_add(set, index,
-			  source->label	   ? source->label
-			  : standard_input ? "stdin"
-					   : source->path);
-	if (!arm) {
-		free(values.values);
+			     source->values.longer_lines);
+	arm = arm_set_add(set, index, name);
+	if (!arm)
 		return -ENOMEM;
-	}
-	arm->values = values.values;
-	arm->value_count = values.count;
+	arm->values = source->values.values;
+	arm->value_count = source->values.count;
+	source->values.values = NULL; /* the arm's now */
 	return 0;
 }
 
-static int read_file(struct arm_set *set, size_t index, unsigned int column,
-		     struct message *message)
+static int add_arms(struct arm_set *set, unsigned int column)
 {
-	struct arm_source *source = &set->sources[index];
-	bool standard_input = strcmp(source->path, "-") == 0;
-	int fd = standard_input ? STDIN_FILENO : open(source->path, O_RDONLY | O_CLOEXEC), error;
-	char head[4096];
-	size_t size = 0;
+	int error = 0;
 
-	if (fd < 0)
-		return message_set_errno(message, -errno, "%s", source->path);
-	error = peek(fd, head, sizeof(head), &size);
-	if (error)
-		message_set_errno(message, error, "%s", source->path);
-	else if (looks_like_records(head, size))
-		error = read_records(set, index, fd, head, size, message);
-	else
-		error = read_plain(set, index, fd, head, size, column, message);
-	if (!standard_input)
-		close(fd);
-	return error;
+	for (size_t i = 0; i < set->source_count && !error; i++) {
+		if (set->sources[i].torn)
+			arm_set_note(set, "%s: a torn last line was dropped", set->sources[i].path);
+		error = set->sources[i].plain ? add_plain(set, i, column)
+					      : arm_set_add_records(set, i);
+	}
+	if (!error)
+		error = arm_set_merge(set);
+	return error ? error : arm_set_name(set);
+}
+
+static int split_operands(struct arm_set *set, char *const *operands, struct message *message)
+{
+	bool standard_input = false;
+
+	for (size_t i = 0; i < set->source_count; i++) {
+		int error = split_operand(operands[i], &set->sources[i]);
+
+		if (error)
+			return error;
+		if (!is_standard_input(&set->sources[i]))
+			continue;
+		if (standard_input)
+			return message_set(message, -EINVAL, "- (standard input) is named twice");
+		standard_input = true;
+	}
+	return 0;
 }
 
 static int read_operands(struct arm_set *set, char *const *operands, unsigned int column,
 			 struct message *message)
 {
-	bool standard_input = false;
-	int error;
+	int error = split_operands(set, operands, message);
 
-	for (size_t i = 0; i < set->source_count; i++) {
-		struct arm_source *source = &set->sources[i];
-
-		error = split_operand(operands[i], source);
-		if (error)
-			return error;
-		if (strcmp(source->path, "-") == 0) {
-			if (standard_input)
-				return message_set(message, -EINVAL,
-						   "- (standard input) is named twice");
-			standard_input = true;
-		}
-		error = is_folder(source->path) ? read_folder(set, i, message)
-						: read_file(set, i, column, message);
-		if (error)
-			return error;
-	}
-	error = arm_set_merge(set);
-	return error ? error : arm_set_name(set);
+	if (!error)
+		error = read_sources(set, column, message);
+	return error ? error : add_arms(set, column);
 }
 
 int arm_set_read(char *const *operands, size_t count, unsigned int column, struct arm_set **ret_set,

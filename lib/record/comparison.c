@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "record/record.h"
 #include "stats/multiple.h"
 #include "stats/series.h"
@@ -158,7 +160,9 @@ static int describe(struct comparison_arm *arm, bool in_order, double confidence
 	double scale;
 	int error;
 
-	arm->lag1 = in_order ? series_lag1(arm->sorted, arm->count) : NAN;
+	arm->lag1 = in_order && arm->count <= COMPARISON_LAG1_MOST
+			    ? series_lag1(arm->sorted, arm->count)
+			    : NAN;
 	error = in_order ? series_sort(arm->sorted, arm->count) : 0;
 	if (error)
 		return error;
@@ -219,46 +223,77 @@ static int check_counts(const struct comparison *comparison, struct message *mes
 	return 0;
 }
 
-static int test_pair(struct comparison *comparison, size_t index)
-{
-	struct comparison_pair *pair = &comparison->pairs[comparison->pair_count];
-	const struct comparison_arm *a = &comparison->arms[index];
-	const struct comparison_arm *b = &comparison->arms[comparison->reference];
-	double confidence = comparison->options.confidence;
-	int error;
+/* --- tests: each arm, then each test of each pair, on as many CPUs as there are --- */
 
-	pair->a = index;
-	pair->b = comparison->reference;
-	error = rank_test(a->sorted, a->count, b->sorted, b->count, &pair->test);
-	if (!error)
+struct work {
+	struct comparison *comparison;
+	struct arm_set *set;
+	_Atomic int error; /* the first */
+};
+
+static void note_error(struct work *work, int error)
+{
+	int none = 0;
+
+	if (error)
+		atomic_compare_exchange_strong(&work->error, &none, error);
+}
+
+static void describe_one(void *data, size_t index)
+{
+	struct work *work = data;
+	struct comparison_arm *arm = &work->comparison->arms[index];
+	struct arm *source = &work->set->arms[index];
+
+	note_error(work, describe(arm, !(arm->borrowed && source->sorted),
+				  work->comparison->options.confidence));
+	source->sorted = arm->borrowed;
+}
+
+enum { TEST_RANK, TEST_SHIFT, TEST_SUPERIORITY, TESTS };
+
+static void test_one(void *data, size_t index)
+{
+	struct work *work = data;
+	struct comparison *comparison = work->comparison;
+	struct comparison_pair *pair = &comparison->pairs[index / TESTS];
+	const struct comparison_arm *a = &comparison->arms[pair->a],
+				    *b = &comparison->arms[pair->b];
+	double confidence = comparison->options.confidence;
+	int error = 0;
+
+	switch (index % TESTS) {
+	case TEST_RANK:
+		error = rank_test(a->sorted, a->count, b->sorted, b->count, &pair->test);
+		break;
+	case TEST_SHIFT:
 		error = shift_estimate(a->sorted, a->count, b->sorted, b->count, confidence,
 				       &pair->shift);
-	if (!error)
+		break;
+	case TEST_SUPERIORITY:
 		error = superiority(a->sorted, a->count, b->sorted, b->count, confidence,
 				    &pair->superiority);
-	pair->equivalence_bound = NAN;
-	comparison->pair_count++;
-	return error;
+		break;
+	}
+	note_error(work, error);
 }
 
 static int test_all(struct comparison *comparison, struct arm_set *set)
 {
-	for (size_t i = 0; i < comparison->count; i++) {
-		struct comparison_arm *arm = &comparison->arms[i];
-		int error = describe(arm, !(arm->borrowed && set->arms[i].sorted),
-				     comparison->options.confidence);
+	struct work work = {.comparison = comparison, .set = set};
 
-		if (error)
-			return error;
-		set->arms[i].sorted = arm->borrowed;
-	}
-	for (size_t i = 0; i < comparison->count; i++) {
-		int error = i == comparison->reference ? 0 : test_pair(comparison, i);
-
-		if (error)
-			return error;
-	}
-	return 0;
+	parallel_for(comparison->count, describe_one, &work);
+	if (work.error)
+		return work.error;
+	for (size_t i = 0; i < comparison->count; i++)
+		if (i != comparison->reference)
+			comparison->pairs[comparison->pair_count++] = (struct comparison_pair){
+				.a = i,
+				.b = comparison->reference,
+				.equivalence_bound = NAN,
+			};
+	parallel_for(comparison->pair_count * TESTS, test_one, &work);
+	return work.error;
 }
 
 static int find_reference(const struct arm_set *set, const char *against, size_t *ret_reference,

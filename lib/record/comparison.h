@@ -15,6 +15,8 @@
 #define COMPARISON_ALPHA 0.01
 #define COMPARISON_MIN_EFFECT 0.05
 #define COMPARISON_CONFIDENCE 0.95
+/* Longer series are samples, not runs: their order in time is not looked at. */
+#define COMPARISON_LAG1_MOST 1000000
 
 struct comparison_options {
 	double alpha;	     /* chance of any false claim in the whole report */
