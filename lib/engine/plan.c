@@ -95,7 +95,7 @@ static int decide_footprint(const struct run_settings *settings,
 	uint64_t bytes = size_resolve(&settings->footprint, whole);
 	char footprint_text[32], whole_text[32];
 
-	plan->footprint_bytes = bytes;
+	plan->footprint_bytes = plan->nominal_footprint_bytes = bytes;
 	if (bytes == 0)
 		return 0;
 	if (bytes + LIMIT_LEAST_BYTES > whole)

@@ -19,10 +19,11 @@ int machine_memory_read(struct machine_memory *ret_memory);
 struct run_plan {
 	bool memcg;
 	uint64_t nominal_limit_bytes; /* as asked; what shares (%) and budgets refer to */
-	uint64_t limit_bytes;	  /* as set: the baseline's is lowered by the footprint; 0: none */
-	uint64_t footprint_bytes; /* held pinned; 0 for the baseline */
-	uint64_t swap_bytes;	  /* zram to make; 0: none */
-	bool gem;		  /* the gem load runs (not with -n or baseline) */
+	uint64_t limit_bytes; /* as set: the baseline's is lowered by the footprint; 0: none */
+	uint64_t nominal_footprint_bytes; /* as asked */
+	uint64_t footprint_bytes;	  /* held pinned; 0 for the baseline */
+	uint64_t swap_bytes;		  /* zram to make; 0: none */
+	bool gem;			  /* the gem load runs (not with -n or baseline) */
 	struct load_settings loads[8];
 	size_t load_count;
 };

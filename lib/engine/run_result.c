@@ -420,9 +420,9 @@ static json_t *settings_object(const struct run *run)
 		 plan->nominal_limit_bytes && plan->memcg
 			 ? json_integer((json_int_t)plan->nominal_limit_bytes)
 			 : json_null());
-	json_put(object, "limit_set_bytes",
-		 plan->limit_bytes ? json_integer((json_int_t)plan->limit_bytes) : json_null());
-	json_put(object, "footprint_bytes", json_integer((json_int_t)plan->footprint_bytes));
+	/* As asked: the baseline holds nothing of it, and its limit is lowered instead. */
+	json_put(object, "footprint_bytes",
+		 json_integer((json_int_t)plan->nominal_footprint_bytes));
 	json_put(object, "swap_made_bytes", json_integer((json_int_t)plan->swap_bytes));
 	for (size_t i = 0; i < plan->load_count; i++) {
 		json_put(budgets, plan->loads[i].ops->name,
@@ -462,6 +462,9 @@ static int fill_counters(struct run *run)
 		json_object_set(risen, levels[i], value ? value : json_null());
 	}
 	json_decref(since_origin);
+	json_put(counters, "limit_set_bytes",
+		 run->plan.limit_bytes ? json_integer((json_int_t)run->plan.limit_bytes)
+				       : json_null());
 	json_put(counters, "risen_since_before_loads", risen);
 	json_put(counters, "series", snapshot_series_json(run->series));
 	if (run->kmsg)
