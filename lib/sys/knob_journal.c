@@ -21,6 +21,15 @@
 #define VERSION 1
 #define SAME_PID_JOURNALS 100
 
+/* After su(1) the variable may still name another user's folder. */
+static bool is_own_folder(const char *path)
+{
+	struct stat status;
+
+	return path && *path == '/' && stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+	       status.st_uid == geteuid() && access(path, W_OK) == 0;
+}
+
 static int directory_path(char *buffer, size_t size)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -28,7 +37,7 @@ static int directory_path(char *buffer, size_t size)
 
 	if (geteuid() == 0 || *machine_root())
 		return machine_path("/run/syslatency", buffer, size);
-	if (runtime && *runtime == '/')
+	if (is_own_folder(runtime))
 		length = snprintf(buffer, size, "%s/syslatency", runtime);
 	else
 		length = snprintf(buffer, size, "/tmp/syslatency-%u", (unsigned int)geteuid());

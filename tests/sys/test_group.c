@@ -156,6 +156,40 @@ static void members_end_and_the_program_moves_out(void **state)
 	assert_false(machine_exists(group.path));
 }
 
+/* As above where v2 is mounted, with or without its memory controller. */
+static void members_end_in_v2_too(void **state)
+{
+	struct cgroup group = {.version = CGROUP_V2};
+	char point[PATH_MAX] = "", line[2 * PATH_MAX];
+	struct message message = {0};
+	struct knobs *knobs;
+	FILE *mounts = fopen("/proc/self/mounts", "re");
+	int status;
+	pid_t pid;
+
+	assert_non_null(mounts);
+	while (!*point && fgets(line, sizeof(line), mounts))
+		if (strstr(line, " cgroup2 "))
+			sscanf(line, "%*s %4095s", point);
+	fclose(mounts);
+	snprintf(group.path, sizeof(group.path), "%.4000s/syslatency-%d-test", point,
+		 (int)getpid());
+	if (!*point || access(point, W_OK) < 0)
+		SKIP_BECAUSE("no cgroup2 mount that can be written");
+	assert_int_equal(knobs_open(&knobs, "test_group", NULL), 0);
+	if (knobs_make_group(knobs, group.path, &message) < 0) {
+		knobs_close(knobs, NULL);
+		SKIP_BECAUSE("%s", message.text);
+	}
+	pid = fork_into(&group);
+	assert_int_equal(cgroup_enter(&group, 0), 0);
+	if (knobs_close(knobs, &message) < 0)
+		fail_msg("%s", message.text);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_false(machine_exists(group.path));
+}
+
 /* Swapped out memory of the program comes back at swapoff, unharmed. */
 static void swap_is_read_back(void **state)
 {
@@ -242,6 +276,7 @@ int main(void)
 		cmocka_unit_test(the_limit_holds_and_is_counted),
 		cmocka_unit_test(page_cache_is_reclaimed),
 		cmocka_unit_test(members_end_and_the_program_moves_out),
+		cmocka_unit_test(members_end_in_v2_too),
 		cmocka_unit_test(swap_is_read_back),
 		cmocka_unit_test(the_guardian_goes_on_trying),
 	};

@@ -422,6 +422,45 @@ static void unsafe_folder_is_refused(void **state)
 	assert_true(knobs_open(&knobs, "test", &message) < 0);
 }
 
+/* Without a root prefix, an ordinary user's journals lie in folders of that user's. */
+static void a_user_has_a_folder_of_its_own(void **state)
+{
+	struct machine *machine = *state;
+	char command[400], runtime[300];
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP_BECAUSE("becoming another user needs root");
+	snprintf(runtime, sizeof(runtime), "%s/runtime", machine->tree);
+	assert_int_equal(mkdir(runtime, 0700), 0);
+	snprintf(command, sizeof(command), "chown -R 65534 %s", machine->tree);
+	assert_int_equal(system(command), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct stat folder;
+		struct knobs *knobs;
+
+		machine_set_root(NULL);
+		if (setresuid(65534, 65534, 65534) < 0 || setenv("XDG_RUNTIME_DIR", runtime, 1) < 0)
+			_exit(1);
+		if (knobs_open(&knobs, "user", NULL) < 0 || knobs_close(knobs, NULL) < 0)
+			_exit(2);
+		strcat(runtime, "/syslatency");
+		if (stat(runtime, &folder) < 0 || (folder.st_mode & 077))
+			_exit(3);
+		setenv("XDG_RUNTIME_DIR", "/run/user/0", 1); /* as su(1) may leave it */
+		if (knobs_open(&knobs, "user", NULL) < 0 || knobs_close(knobs, NULL) < 0)
+			_exit(4);
+		if (stat("/tmp/syslatency-65534", &folder) < 0 ||
+		    rmdir("/tmp/syslatency-65534") < 0)
+			_exit(5);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* A full disk, below the root prefix. */
 static bool mount_small(const char *path)
 {
@@ -641,6 +680,7 @@ int main(void)
 		CASE(without_guardian_nothing_is_changed_and_close_undoes),
 		CASE(torn_forged_and_old_journals),
 		CASE(unsafe_folder_is_refused),
+		CASE(a_user_has_a_folder_of_its_own),
 		CASE(what_cannot_be_written_is_not_noted),
 		CASE(pipes_of_the_caller_end_with_the_program),
 		CASE(guardian_ignores_other_signals),
