@@ -12,7 +12,7 @@ struct plan_question {
 	double min_effect;   /* as in struct sequential_plan */
 	size_t pairs;	     /* comparisons that share alpha, 1 and more */
 	size_t max_runs;     /* of the sequential plan, and of the search; 2 to 500 */
-	size_t simulations;  /* experiments drawn; 0: 2000 */
+	size_t simulations;  /* experiments drawn; 0: 2000, fewer when max_runs > 120 */
 	uint64_t seed;
 };
 

@@ -22,6 +22,9 @@ struct sequential_plan {
 	size_t first_look; /* blocks before the first look; 0: 5 */
 	double min_effect; /* a decision also needs an estimated ratio beyond 1 + this (or below
 			    * 1 / (1 + this)); 0: any. Shifts (no ratio): not asked. */
+	size_t approximate_above; /* for planning only: looks at more runs than this go by the
+				   * normal p, which is the larger one; 0: every decision is exact
+				   */
 };
 
 struct sequential;
@@ -48,7 +51,7 @@ struct sequential_look {
 	size_t open;		    /* pairs that shared alpha at this look */
 	double log_p, log_boundary; /* two-sided p of this look, and the bound it is held to */
 	enum rank_method method;    /* of log_p: RANK_NORMAL where that shows already that this look
-				     * cannot decide; a decision is always by the exact p */
+				     * cannot decide; see approximate_above */
 	double log_least_p;	    /* above log_boundary: no data could decide at this look */
 	double ratio;		    /* Hodges-Lehmann, NaN if there is none */
 	bool small_effect;	    /* p is at or below the boundary, the effect below min_effect */
