@@ -17,11 +17,14 @@
 #include "stats/distribution.h"
 
 #define NEGLIGIBLE 1e-25
+/* At an extreme sum no tilt is the best one; from end to end of the scores e^400 is enough, and
+ * more would cost digits. */
+#define STEEPEST 400
 
 /* log(1 + exp(x)) */
-static double softplus(double x)
+static long double softplus(long double x)
 {
-	return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+	return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
 }
 
 /* A coin shows heads with 1 / (1 + exp(-(level + slope x score))). */
@@ -30,14 +33,16 @@ struct tilt {
 	double log_weight; /* sum of softplus over the scores, less level x chosen + slope x sum */
 };
 
+/* The terms nearly cancel, hence long doubles. @scores begin at 0. */
 static double tilt_dual(const int64_t *scores, size_t count, size_t chosen, int64_t sum,
 			double level, double slope)
 {
-	double dual = -level * (double)chosen - slope * (double)sum;
+	long double dual =
+		-(long double)level * (long double)chosen - (long double)slope * (long double)sum;
 
 	for (size_t i = 0; i < count; i++)
-		dual += softplus(level + slope * (double)scores[i]);
-	return dual;
+		dual += softplus(level + (long double)slope * (long double)scores[i]);
+	return (double)dual;
 }
 
 /* One damped Newton step down the convex dual; false when it no longer falls. */
@@ -65,8 +70,11 @@ static int tilt_step(const int64_t *scores, size_t count, size_t chosen, int64_t
 	step1 = (h00 * g1 - h01 * g0) / determinant;
 	for (double damping = 1; damping > 1e-4; damping /= 2) {
 		double level = tilt->level - damping * step0;
-		double slope = tilt->slope - damping * step1;
-		double dual = tilt_dual(scores, count, chosen, sum, level, slope);
+		double slope = tilt->slope - damping * step1, dual;
+
+		if (fabs(slope) * (double)scores[count - 1] > STEEPEST)
+			continue;
+		dual = tilt_dual(scores, count, chosen, sum, level, slope);
 
 		if (dual < tilt->log_weight - 1e-9) {
 			*tilt = (struct tilt){level, slope, dual};
