@@ -210,19 +210,24 @@ static void correct_by_hand(const char *path, uint32_t thread, int64_t period_ns
 	free(text);
 }
 
-static void freeze(struct sampler *sampler, int64_t frozen_ns)
+/* Returns how long the process was stopped at least, by the clock beside the two signals. */
+static int64_t freeze(struct sampler *sampler, int64_t frozen_ns)
 {
 	pid_t pid = process_of(sampler_thread(sampler, 0));
-	int64_t until_ns = clock_now_ns() + frozen_ns;
+	int64_t stopped_ns, until_ns, lasted_ns;
 	size_t index;
 
 	assert_int_equal(kill(pid, SIGSTOP), 0);
+	stopped_ns = clock_now_ns();
+	until_ns = stopped_ns + frozen_ns;
 	poll_until(sampler, until_ns - 300 * NS_PER_MS);
 	/* told while it lasts */
 	assert_true(sampler_stalled_ns(sampler, clock_now_ns(), &index) >
 		    frozen_ns - 900 * NS_PER_MS);
 	poll_until(sampler, until_ns);
+	lasted_ns = clock_now_ns() - stopped_ns;
 	assert_int_equal(kill(pid, SIGCONT), 0);
+	return lasted_ns;
 }
 
 static void frozen_two_seconds_of_six(void **state)
@@ -233,8 +238,8 @@ static void frozen_two_seconds_of_six(void **state)
 	struct sampler_settings settings;
 	const struct sampling_thread *threads;
 	struct sampler *sampler;
-	uint64_t long_samples, samples, deadlines;
-	int64_t begin_ns;
+	uint64_t long_samples, samples, deadlines, over;
+	int64_t begin_ns, lasted_ns;
 	size_t count;
 
 	close(mkstemp(path));
@@ -244,7 +249,7 @@ static void frozen_two_seconds_of_six(void **state)
 	begin_ns = clock_now_ns() + 5 * NS_PER_MS;
 	sampler_begin(sampler, begin_ns);
 	poll_until(sampler, begin_ns + 2 * NS_PER_S);
-	freeze(sampler, frozen_ns);
+	lasted_ns = freeze(sampler, frozen_ns);
 	poll_until(sampler, begin_ns + 6 * NS_PER_S);
 	deadlines = (uint64_t)((clock_now_ns() - begin_ns) / period_ns);
 	assert_int_equal(stop_sampler(sampler), 0);
@@ -256,13 +261,17 @@ static void frozen_two_seconds_of_six(void **state)
 		correct_by_hand(path, (uint32_t)i, period_ns, expected, &long_samples, &samples);
 		assert_int_equal(long_samples, 1); /* observed: one */
 		assert_int_equal(atomic_load(&thread->count), samples);
-		assert_in_range(thread->max_ns, frozen_ns - period_ns, frozen_ns + 300 * NS_PER_MS);
+		/* the stop may take hold, and the waking last, longer on a busy machine */
+		assert_in_range(thread->max_ns, lasted_ns - period_ns - 20 * NS_PER_MS,
+				lasted_ns + 500 * NS_PER_MS);
 		assert_true(atomic_load(&thread->missed) >= (uint64_t)(thread->max_ns / period_ns));
 		/* corrected: what the arithmetic says, bucket by bucket */
 		assert_memory_equal(&thread->corrected, expected, sizeof(*expected));
 		assert_int_equal(thread->corrected.total, samples + atomic_load(&thread->missed));
-		/* of 600 deadlines 100 were late by a second and more */
-		assert_in_range(histogram_count_above(&thread->corrected, NS_PER_S), 97, 131);
+		/* of 600 deadlines about 100 were late by a second and more; whole buckets: 0.8% */
+		over = (uint64_t)((thread->max_ns - NS_PER_S) / period_ns) + 1;
+		assert_in_range(histogram_count_above(&thread->corrected, NS_PER_S), over - 2,
+				over);
 		assert_in_range(thread->corrected.total, deadlines - 10, deadlines + 10);
 		assert_int_equal(atomic_load(&thread->early), 0);
 	}
