@@ -16,7 +16,8 @@ enum sampling_phase { PHASE_MAP, PHASE_POPULATE, PHASE_UNMAP, PHASE_COUNT };
 
 #define SAMPLING_WORST 10
 
-/* Moments (Welford 1962) and exact extremes of a series; its count is that of the histogram beside it. */
+/* Moments (Welford 1962) and exact extremes of a series; its count is that of the histogram beside
+ * it. */
 struct sampling_moments {
 	double mean_ns, m2_ns2;
 	int64_t min_ns, max_ns;
@@ -24,46 +25,49 @@ struct sampling_moments {
 
 /* One of the worst delays, kept with what the thread could tell cheaply. */
 struct sampling_worst {
-	int64_t when_ns;     /* CLOCK_MONOTONIC of the expected expiry (wakeup) or of the start (thp) */
+	int64_t when_ns; /* CLOCK_MONOTONIC of the expected expiry (wakeup) or of the start (thp) */
 	int64_t late_ns;
-	int32_t cpu;	     /* where the sample ended */
+	int32_t cpu; /* where the sample ended */
 	int32_t reserved;
-	/* Of that CPU between the polls around the delay (an upper bound); -1 unknown; filled by the
-	 * supervisor at the end, for delays over 1 ms. */
+	/* Of that CPU between the polls around the delay (an upper bound); -1 unknown; filled by
+	 * the supervisor at the end, for delays over 1 ms. */
 	int64_t steal_ns;
 };
 
 struct sampling_thread {
 	/* set by the supervisor before the start */
 	int32_t index;
-	int32_t cpu;			/* pinned there; -1: not pinned */
+	int32_t cpu; /* pinned there; -1: not pinned */
 	/* set by the thread when ready */
 	_Atomic int32_t tid;
-	_Atomic int32_t state;		/* enum sampling_state */
-	_Atomic int32_t error;		/* negative errno of a failed start */
-	int32_t policy, priority;	/* read back */
+	_Atomic int32_t state;	  /* enum sampling_state */
+	_Atomic int32_t error;	  /* negative errno of a failed start */
+	int32_t policy, priority; /* read back */
 	bool memory_locked;
 
 	/* live */
-	_Atomic int64_t waiting_since_ns; /* expected expiry (wakeup) or start (thp) of the sample under way; 0: none */
+	_Atomic int64_t waiting_since_ns; /* expected expiry (wakeup) or start (thp) of the sample
+					     under way; 0: none */
 	_Atomic uint64_t count;
-	_Atomic uint64_t early;		/* woke before the expiry (kept signed in min, counted here) */
-	_Atomic uint64_t missed;	/* deadlines of a fixed schedule that passed while late */
+	_Atomic uint64_t early;	 /* woke before the expiry (kept signed in min, counted here) */
+	_Atomic uint64_t missed; /* deadlines of a fixed schedule that passed while late */
 	int64_t min_ns, max_ns;
-	double mean_ns, m2_ns2;		/* Welford */
+	double mean_ns, m2_ns2;		     /* Welford */
 	uint64_t faults_minor, faults_major; /* in the steady state: getrusage(RUSAGE_THREAD) */
 	uint64_t migrations;
-	uint64_t throttle_gaps;		/* gaps between samples that look like RT throttling (thp, unpaced) */
+	uint64_t throttle_gaps; /* gaps between samples that look like RT throttling (thp, unpaced)
+				 */
 	int64_t throttle_total_ns;
-	uint64_t thp_hits, thp_misses;	/* mappings that did / did not become one huge page */
-	struct sampling_worst worst[SAMPLING_WORST]; /* unordered: smallest is replaced; late_ns 0: unused */
-	int64_t worst_floor_ns;			     /* smallest of worst */
-	struct sampling_moments corrected_moments;   /* fixed schedule only */
+	uint64_t thp_hits, thp_misses; /* mappings that did / did not become one huge page */
+	struct sampling_worst
+		worst[SAMPLING_WORST]; /* unordered: smallest is replaced; late_ns 0: unused */
+	int64_t worst_floor_ns;	       /* smallest of worst */
+	struct sampling_moments corrected_moments;	    /* fixed schedule only */
 	struct sampling_moments phase_moments[PHASE_COUNT]; /* thp only */
 	struct histogram observed;
-	struct histogram corrected;	/* fixed schedule only */
-	/* PHASE_COUNT of them, in memory shared at the same address; thp only, NULL else: three more
-	 * would take a wakeup thread over its 256 KiB. */
+	struct histogram corrected; /* fixed schedule only */
+	/* PHASE_COUNT of them, in memory shared at the same address; thp only, NULL else: three
+	 * more would take a wakeup thread over its 256 KiB. */
 	struct histogram *phases;
 };
 
@@ -75,15 +79,21 @@ void sampling_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_
 
 /*
  * The same for one wake of a fixed schedule of @period_ns: late L also stands for the deadlines
- * that passed meanwhile, and the corrected histogram gets L, L - P, L - 2P... down to 0 (never twice,
- * never for an early wake). Returns the deadlines missed, floor(L / P). @raw_late_ns: L before the
- * cost of the clock read was taken off, which decides what was missed.
+ * that passed meanwhile, and the corrected histogram gets L, L - P, L - 2P... down to 0 (never
+ * twice, never for an early wake). Returns the deadlines missed, floor(L / P). @raw_late_ns: L
+ * before the cost of the clock read was taken off, which decides what was missed.
  */
 uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns,
 				int64_t raw_late_ns, int64_t period_ns);
 
 void sampling_add_phase(struct sampling_thread *thread, enum sampling_phase phase, int64_t took_ns);
 
-enum sampling_state { SAMPLING_STARTING, SAMPLING_READY, SAMPLING_RUNNING, SAMPLING_DONE, SAMPLING_FAILED };
+enum sampling_state {
+	SAMPLING_STARTING,
+	SAMPLING_READY,
+	SAMPLING_RUNNING,
+	SAMPLING_DONE,
+	SAMPLING_FAILED
+};
 
 #endif

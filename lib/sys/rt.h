@@ -20,7 +20,8 @@ struct rt_status {
  */
 int rt_set_fifo(int priority, struct rt_status *ret_status, struct message *message);
 
-/* Why the kernel refused FIFO to the caller, with what to do; reads the machine's files. Returns -EPERM. */
+/* Why the kernel refused FIFO to the caller, with what to do; reads the machine's files. Returns
+ * -EPERM. */
 int rt_explain_denied(int priority, struct message *message);
 
 /* Timer slack of 1 ns for the calling thread. */
@@ -33,8 +34,8 @@ int rt_lock_memory(struct message *message);
 int rt_hold_dma_latency(void);
 
 /*
- * oom_score_adj of the caller as near to @wanted as allowed. The value that holds now (-1000 to 1000);
- * below -1000 an error: -1000 - errno.
+ * oom_score_adj of the caller as near to @wanted as allowed. The value that holds now (-1000 to
+ * 1000); below -1000 an error: -1000 - errno.
  */
 int rt_set_oom_score(int wanted);
 

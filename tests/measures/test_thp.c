@@ -149,6 +149,9 @@ static void the_mapping_is_aligned_and_becomes_huge(void **state)
 		skip();
 	}
 	probe = probe_run(0, false, -1, 300 * NS_PER_MS);
+	assert_true(probe->shared->thp_hits > probe->shared->thp_misses);
+	probe_free(probe);
+	probe = probe_run(NS_PER_MS, false, -1, 300 * NS_PER_MS);
 	address = probe->measure.scratch; /* first member of its scratch */
 	assert_true(*address != 0);
 	assert_int_equal(*address % (2 << 20), 0);
