@@ -333,7 +333,7 @@ static void print_machine(const json_t *result)
 	char memory[32];
 	size_t i;
 
-	printf("%-10s Linux %s (%s preemption), %s, %lld CPUs, %s", "machine",
+	printf("%-10s Linux %s (preemption: %s), %s, %lld CPUs, %s", "machine",
 	       json_get_string(environment, "kernel", "unknown"),
 	       json_get_string(environment, "preemption", "unknown"),
 	       json_get_string(environment, "cpu_model", "unknown CPU"),

@@ -52,6 +52,7 @@ static void judge_scheduling(const struct judgement *judgement)
 static void judge_faults(const struct judgement *judgement)
 {
 	struct record *record = judgement->record;
+	bool locked = json_is_true(json_at(judgement->view, "counters.sampler.memory_locked"));
 	int64_t minor = 0, major = 0;
 
 	if (!record->measure || strcmp(record->measure, "wakeup") != 0)
@@ -70,9 +71,11 @@ static void judge_faults(const struct judgement *judgement)
 		record_reason(
 			record, VERDICT_SUSPECT,
 			"the sampling threads had %lld minor page faults in the steady state: "
-			"some delays are their own; raise RLIMIT_MEMLOCK (ulimit -l) or run as "
-			"root",
-			(long long)minor);
+			"some delays are their own; %s",
+			(long long)minor,
+			locked ? "their memory is locked, but compaction moves locked pages: "
+				 "sysctl -w vm.compact_unevictable_allowed=0"
+			       : "raise RLIMIT_MEMLOCK (ulimit -l) or run as root");
 }
 
 void judge_sampler(const struct judgement *judgement)

@@ -24,6 +24,10 @@ static void test_sampler_faults_and_lock(void **state)
 
 	record->per_cpu[0].minflt = 3;
 	expect(record, VERDICT_SUSPECT, "3 minor page faults");
+	/* locked all the same: the other cause, and its remedy */
+	record = clean_run();
+	record->per_cpu[0].minflt = 3;
+	expect(record, VERDICT_SUSPECT, "vm.compact_unevictable_allowed=0");
 	record = clean_run();
 	record->per_cpu[1].majflt = 1;
 	expect(record, VERDICT_INVALID, "1 major page faults");
