@@ -57,8 +57,10 @@ static const struct claim swap_claims[] = {
 	{.name = NULL},
 };
 
-/* 1.4 times what the limit leaves beside the held buffers; without a limit, 0.9 of what is
- * available. */
+/*
+ * 1.4 times what the limit leaves beside the held buffers. Without a limit 0.6 of what is
+ * available, which swaps only on a machine that is full already: give a size there.
+ */
 static uint64_t swap_default_budget(const struct load_settings *settings)
 {
 	uint64_t left = settings->limit_bytes;
