@@ -26,6 +26,9 @@
 /* Of one file, so that a sparse giant does not become the whole load. */
 #define FILE_MOST_BYTES (UINT64_C(1) << 30)
 #define OWN_FILES 8
+/* Longest wait for a full cache, where only a slow disk can fill it: as long as IGT's head start.
+ */
+#define STEADY_MOST_NS (5 * NS_PER_S)
 
 enum {
 	EXTRA_FILES,
@@ -105,7 +108,8 @@ static void count_bytes(struct file_cache *cache, uint64_t bytes)
 	total = atomic_fetch_add_explicit(&shared->bytes, bytes, memory_order_relaxed) + bytes;
 	cache->pass_bytes += bytes;
 	/* The working set is the group's cache filled; without a group, whatever there is. */
-	if (total >= cache->load->settings.limit_bytes || !cache->load->settings.in_memcg)
+	if (total >= cache->load->settings.limit_bytes || !cache->load->settings.in_memcg ||
+	    (cache->own_bytes == 0 && clock_now_ns() - cache->pace.start_ns > STEADY_MOST_NS))
 		become_steady(cache);
 }
 
@@ -241,17 +245,38 @@ static int make_own_files(struct file_cache *cache, uint64_t bytes)
 	return 0;
 }
 
-static void read_own_files(struct file_cache *cache)
+/* Reads them until the pass has come to @until_bytes. */
+static void read_own_files(struct file_cache *cache, uint64_t until_bytes)
 {
 	for (size_t i = 0; i < OWN_FILES && cache->own[i] >= 0; i++) {
 		uint64_t before = cache->pass_bytes;
 
-		if (!pace_wait(&cache->pace, &cache->load->shared->stop))
+		if (before >= until_bytes || !pace_wait(&cache->pace, &cache->load->shared->stop))
 			return;
 		if (lseek(cache->own[i], 0, SEEK_SET) == 0)
 			read_file(cache, cache->own[i], UINT64_MAX);
 		count(cache, EXTRA_OWN_BYTES, cache->pass_bytes - before);
 	}
+}
+
+/*
+ * Files of our own, as much as a pass wants. Reading them first fills the group's cache at the
+ * speed of memory; a disk would take many seconds, and the window would begin with free memory.
+ */
+static void fill_cache(struct file_cache *cache)
+{
+	struct load_shared *shared = cache->load->shared;
+	int error;
+
+	if (cache->wanted_bytes == 0)
+		return;
+	error = make_own_files(cache, cache->wanted_bytes);
+	if (error < 0)
+		message_set_errno(
+			&shared->note, error,
+			"file-cache: no files of its own could be made: a small tree does not turn "
+			"the page cache over");
+	read_own_files(cache, cache->wanted_bytes);
 }
 
 /* A pass over the tree, and as much of our own files as it fell short. */
@@ -267,15 +292,7 @@ static int pass(struct file_cache *cache)
 					 cache->directory);
 	if (load_stopping(cache->load))
 		return 0;
-	if (cache->pass_bytes < cache->wanted_bytes && cache->own_bytes == 0) {
-		error = make_own_files(cache, cache->wanted_bytes - cache->pass_bytes);
-		if (error < 0)
-			message_set_errno(
-				&shared->note, error,
-				"file-cache: the tree is too small to turn the page cache over, "
-				"and no files of its own could be made");
-	}
-	read_own_files(cache);
+	read_own_files(cache, cache->wanted_bytes);
 	if (cache->pass_bytes == 0 && !load_stopping(cache->load))
 		return message_set(&shared->message, -ENOENT,
 				   "file-cache load: there is no file to read in %s",
@@ -319,6 +336,7 @@ static int file_cache_run(struct load *load)
 	if (!cache.block)
 		return -ENOMEM;
 	pace_start(&cache.pace, 0);
+	fill_cache(&cache);
 	while (error == 0 && !load_stopping(load))
 		error = pass(&cache);
 	for (size_t i = 0; i < OWN_FILES; i++)
