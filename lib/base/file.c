@@ -246,11 +246,28 @@ int write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
+/* A device, pipe or socket is written to, never replaced by a file of its name. */
+static int write_in_place(const char *path, const void *data, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = write_all(fd, data, size);
+	if (close(fd) < 0 && !error)
+		error = -errno;
+	return error;
+}
+
 int file_replace(const char *path, const void *data, size_t size)
 {
 	char temporary[PATH_MAX];
+	struct stat status;
 	int fd, error;
 
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return S_ISDIR(status.st_mode) ? -EISDIR : write_in_place(path, data, size);
 	if (snprintf(temporary, sizeof(temporary), "%s.%d.new", path, (int)getpid()) >=
 	    (int)sizeof(temporary))
 		return -ENAMETOOLONG;

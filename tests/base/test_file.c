@@ -68,7 +68,29 @@ static void replace_is_whole_or_nothing(void **state)
 	assert_int_equal(file_make_directories(path), -ENOTDIR);
 	snprintf(path, sizeof(path), "%s/absent/file", tree);
 	assert_int_equal(file_replace(path, "x", 1), -ENOENT);
-	assert_int_equal(file_replace("/dev/full/x", "x", 1), -ENOTDIR);
+	assert_int_equal(file_replace(tree, "x", 1), -EISDIR);
+	testing_remove_tree(tree);
+}
+
+static void what_is_no_file_is_not_replaced(void **state)
+{
+	struct stat before, after;
+	char tree[256], path[300], text[8] = "";
+	int reader;
+
+	assert_int_equal(stat("/dev/full", &before), 0);
+	assert_int_equal(file_replace("/dev/full", "x", 1), -ENOSPC);
+	assert_int_equal(stat("/dev/full", &after), 0);
+	assert_true(S_ISCHR(after.st_mode) && before.st_rdev == after.st_rdev);
+
+	testing_make_tree(tree, sizeof(tree));
+	snprintf(path, sizeof(path), "%s/pipe", tree);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(file_replace(path, "record", 6), 0);
+	assert_int_equal(read(reader, text, 6), 6);
+	assert_string_equal(text, "record");
+	close(reader);
 	testing_remove_tree(tree);
 }
 
@@ -78,6 +100,7 @@ int main(void)
 		cmocka_unit_test(the_prefix_fakes_a_machine),
 		cmocka_unit_test(keyed_lines),
 		cmocka_unit_test(replace_is_whole_or_nothing),
+		cmocka_unit_test(what_is_no_file_is_not_replaced),
 	};
 
 	return cmocka_run_group_tests_name("base/file", tests, NULL, NULL);
