@@ -19,11 +19,18 @@ state() {
 		/sys/block/zram*/disksize /sys/block/zram*/comp_algorithm /proc/sys/vm/swappiness \
 		/proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/shmmax 2>/dev/null |
 		grep -vE '^(full_scans|pages_collapsed)$' | awk '/==>/ { name = $2 } !/==>/ && name !~ /full_scans|pages_collapsed/ { print name, $0 }'
-	ls /run/syslatency 2>/dev/null | grep -v '^lock$'
+	find /run/syslatency -name "*.journal" 2>/dev/null
 }
 
-# Processes that carry our mark in their environment.
-marked() { grep -lzx "KILL_MARK=$mark" /proc/[0-9]*/environ 2>/dev/null | grep -oE '[0-9]+' ; }
+# Our programs that carry our mark in their environment: children, guardians and samplers included.
+marked() {
+	local pid
+	for pid in $(grep -lzx "KILL_MARK=$mark" /proc/[0-9]*/environ 2>/dev/null | grep -oE '[0-9]+'); do
+		case "$(readlink "/proc/$pid/exe")" in
+		*/gem_syslatency | */syslat) echo "$pid" ;;
+		esac
+	done
+}
 
 mark=$$-$RANDOM
 export KILL_MARK=$mark
@@ -45,10 +52,10 @@ for i in $(seq "$kills"); do
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	for _ in $(seq 100); do
-		[ -z "$(marked | grep -vx $$ | grep -vx $BASHPID)" ] && break
+		[ -z "$(marked)" ] && break
 		sleep 0.1
 	done
-	left=$(marked | grep -vx $$)
+	left=$(marked)
 	if [ -n "$left" ]; then
 		survivors=$((survivors + 1))
 		echo "# after kill $i these live: $(for p in $left; do tr '\0' ' ' </proc/$p/cmdline; done 2>/dev/null)"
