@@ -49,7 +49,8 @@ struct arm_set {
  * (one a line), "-" for standard input, each optionally as NAME=PATH. Arms come in the order of
  * the operands, within a folder in that of experiment.json (else: baseline, stock, mapping,
  * mlock, then as they first appear). Equal names are told apart by their source; names of plain
- * files lose what they have in common ("-mean.txt"). @column: of plain files, from 1.
+ * files lose what they have in common ("-mean.txt"). @column: of plain files, from 1. -EINVAL: the
+ * operands are wrong; -EBADMSG, -ENODATA: what a file holds.
  */
 int arm_set_read(char *const *operands, size_t count, unsigned int column, struct arm_set **ret_set,
 		 struct message *message);

@@ -176,6 +176,8 @@ static int read_sources(struct arm_set *set, unsigned int column, struct message
 	parallel_for(set->source_count, read_source, &reading);
 	for (size_t i = 0; i < set->source_count && !error; i++) {
 		error = reading.results[i].error;
+		if (error == -EINVAL) /* what is wrong in a file is no wrong usage */
+			error = -EBADMSG;
 		if (error)
 			message_set(message, error, "%s", reading.results[i].message.text);
 	}

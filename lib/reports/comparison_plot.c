@@ -50,7 +50,7 @@ static double place(const struct plot *plot, double value)
 	if (plot->log) {
 		if (!(value > 0))
 			return -1;
-		share = log(value / plot->low) / log(plot->high / plot->low);
+		share = (log(value) - log(plot->low)) / (log(plot->high) - log(plot->low));
 	} else {
 		share = (value / 2 - plot->low / 2) / (plot->high / 2 - plot->low / 2);
 	}
@@ -185,7 +185,7 @@ static void write_rule(FILE *stream, const struct plot *plot)
 /* Puts @mark at @at; outside of the axis an arrow at its end. */
 static void put(char *line, double at, char mark, size_t columns)
 {
-	if (at < 0)
+	if (!(at >= 0))
 		line[0] = line[0] == ' ' || line[0] == '_' ? '<' : line[0];
 	else if (at >= (double)columns)
 		line[columns - 1] = line[columns - 1] == ' ' || line[columns - 1] == '_'
@@ -239,11 +239,9 @@ static void write_scale(FILE *stream, const struct plot *plot, enum comparison_p
 	const char *unit = plot->comparison->unit;
 
 	if (plot->log)
-		fprintf(stream, "log axis from %.4g to %.4g%s%s%s\n", plot->low, plot->high,
+		fprintf(stream, "log axis, %.4g to %.4g%s%s%s\n", plot->low, plot->high,
 			*unit ? " " : "", unit,
-			kind == PLOT_AUTO
-				? ", for the greatest is over 100 times the least (--plot linear)"
-				: "");
+			kind == PLOT_AUTO ? ", for its range (else: --plot linear)" : "");
 	if (plot->each > 1)
 		fprintf(stream, "each mark is up to %zu values of its column\n", plot->each);
 }

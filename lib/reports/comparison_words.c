@@ -55,7 +55,7 @@ static void print_effect(FILE *stream, const struct comparison *comparison,
 	const struct interval *ratio = &pair->shift.ratio, *shift = &pair->shift.shift;
 	char p[32];
 
-	if (pair->shift.has_ratio) {
+	if (pair->shift.has_ratio && isfinite(ratio->estimate)) {
 		fprintf(stream, "x%.3g", ratio->estimate);
 		print_interval(stream, ratio->low, ratio->high);
 	} else {

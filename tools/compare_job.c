@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/parse.h"
+#include "command.h"
+#include "record/alike.h"
+#include "record/record.h"
+
+/* A share written as "1%" or "0.01". */
+static int share(const char *argument, double *ret_share)
+{
+	size_t length = strlen(argument);
+	bool percent = length && argument[length - 1] == '%';
+	char *text = strndup(argument, percent ? length - 1 : length);
+	int error = text ? parse_double(text, ret_share) : -ENOMEM;
+
+	free(text);
+	if (!error && percent)
+		*ret_share /= 100;
+	return error;
+}
+
+int compare_set_alpha(void *data, const char *argument, struct message *message)
+{
+	struct compare_settings *settings = data;
+
+	if (share(argument, &settings->alpha_share) || !(settings->alpha_share > 0) ||
+	    settings->alpha_share >= 0.5)
+		return message_set(message, -EINVAL,
+				   "--alpha: \"%s\" is no share above 0 and below 0.5 (1%%, 0.01)",
+				   argument);
+	return 0;
+}
+
+int compare_set_min_effect(void *data, const char *argument, struct message *message)
+{
+	struct compare_settings *settings = data;
+
+	if (share(argument, &settings->min_effect_share) || settings->min_effect_share < 0 ||
+	    settings->min_effect_share > 100)
+		return message_set(message, -EINVAL, "--min-effect: \"%s\" is no share (5%%, 0.05)",
+				   argument);
+	return 0;
+}
+
+int compare_set_confidence(void *data, const char *argument, struct message *message)
+{
+	struct compare_settings *settings = data;
+
+	if (share(argument, &settings->confidence_share) || !(settings->confidence_share > 0) ||
+	    settings->confidence_share >= 1)
+		return message_set(message, -EINVAL,
+				   "--confidence: \"%s\" is no share between 0 and 1 (95%%, 0.95)",
+				   argument);
+	return 0;
+}
+
+int compare_set_mix(void *data, const char *argument, struct message *message)
+{
+	return mix_parse(argument, &((struct compare_settings *)data)->mix, message);
+}
+
+int compare_set_without(void *data, const char *argument, struct message *message)
+{
+	struct compare_settings *settings = data;
+
+	for (const char *at = argument; *at;) {
+		size_t length = strcspn(at, ",");
+
+		if (length == 11 && strncmp(at, "interrupted", length) == 0)
+			settings->without_interrupted = true;
+		else if (length == 7 && strncmp(at, "suspect", length) == 0)
+			settings->without_suspect = true;
+		else
+			return message_set(message, -EINVAL,
+					   "--without: unknown word \"%.*s\"; known: interrupted, "
+					   "suspect",
+					   (int)length, at);
+		at += length + (at[length] == ',');
+	}
+	return 0;
+}
+
+int compare_set_normalise(void *data, const char *argument, struct message *message)
+{
+	struct compare_settings *settings = data;
+	const char *comma = argument ? strchr(argument, ',') : NULL;
+
+	settings->normalise = true;
+	if (!argument)
+		return 0;
+	if (!comma || comma == argument || !comma[1] || strlen(argument) >= sizeof(settings->one))
+		return message_set(message, -EINVAL,
+				   "--normalise: \"%s\": two arms are wanted, ZERO,ONE", argument);
+	memcpy(settings->zero, argument, (size_t)(comma - argument));
+	settings->zero[comma - argument] = '\0';
+	strcpy(settings->one, comma + 1);
+	return 0;
+}
+
+const char *const compare_plots[] = {"auto", "linear", "log", "none", NULL};
+
+static void metrics_free(struct compare_metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->count; i++)
+		free(metrics->names[i]);
+}
+
+static int metrics_add(struct compare_metrics *metrics, const char *name, size_t length)
+{
+	if (metrics->count == COMPARE_METRICS_MAX)
+		return -E2BIG;
+	metrics->names[metrics->count] = strndup(name, length);
+	if (!metrics->names[metrics->count])
+		return -ENOMEM;
+	metrics->count++;
+	return 0;
+}
+
+static const struct record *first_record(const struct arm_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		for (size_t j = 0; j < set->arms[i].record_count; j++)
+			if (strcmp(set->arms[i].records[j]->status, "ok") == 0)
+				return set->arms[i].records[j];
+	return NULL;
+}
+
+static int default_metrics(const struct arm_set *set, struct compare_metrics *metrics)
+{
+	const struct record *record = first_record(set);
+	const char *name;
+	json_t *value;
+	int error = 0;
+
+	if (!arm_set_has_records(set) || !record)
+		return metrics_add(metrics, set->plain_metric, strlen(set->plain_metric));
+	if (arm_set_has_plain(set)) {
+		name = strcmp(set->plain_metric, "value") == 0 ? "mean" : set->plain_metric;
+		return metrics_add(metrics, name, strlen(name));
+	}
+	if (record->has_latency) {
+		error = metrics_add(metrics, "mean", 4);
+		return error ? error : metrics_add(metrics, "max", 3);
+	}
+	json_object_foreach (record->metrics, name, value)
+		error = error ? error : metrics_add(metrics, name, strlen(name));
+	return error;
+}
+
+static int choose_metrics(const struct compare_settings *settings, const struct arm_set *set,
+			  struct compare_metrics *metrics, struct message *message)
+{
+	int error = 0;
+
+	if (!settings->metric)
+		error = default_metrics(set, metrics);
+	for (const char *at = settings->metric; at && *at && !error;) {
+		size_t length = strcspn(at, ",");
+
+		if (length)
+			error = metrics_add(metrics, at, length);
+		at += length + (at[length] == ',');
+	}
+	if (error == -E2BIG)
+		return message_set(message, -EINVAL,
+				   "more than %d metrics; name some with --metric",
+				   COMPARE_METRICS_MAX);
+	if (!error && metrics->count == 0)
+		return message_set(message, settings->metric ? -EINVAL : -ENODATA,
+				   "no metric to compare; name one with --metric");
+	if (!error && arm_set_has_plain(set) && metrics->count > 1)
+		return message_set(message, -EINVAL,
+				   "a plain file holds one metric; --metric takes one name here");
+	return error ? message_set_errno(message, error, "metrics") : 0;
+}
+
+/* --- the comparison --- */
+
+void compare_job_free(struct compare_job *job)
+{
+	for (size_t i = 0; i < COMPARE_METRICS_MAX; i++) {
+		comparison_free(job->comparisons[i]);
+		comparison_free(job->with_invalid[i]);
+	}
+	metrics_free(&job->metrics);
+	json_decref(job->differences);
+	arm_set_free(job->set);
+}
+
+static int make_all(struct compare_job *job, bool include_invalid, struct comparison **into,
+		    struct message *message)
+{
+	struct comparison_options options = {
+		.alpha = job->settings.alpha_share,
+		.confidence = job->settings.confidence_share,
+		.min_effect = job->settings.min_effect_share,
+		.against = job->settings.against,
+		.include_invalid = include_invalid,
+		.without_interrupted = job->settings.without_interrupted,
+		.without_suspect = job->settings.without_suspect,
+	};
+	int error;
+
+	for (size_t i = 0; i < job->metrics.count; i++) {
+		error = comparison_make(job->set, job->metrics.names[i], &options, &into[i],
+					message);
+		if (error)
+			return error;
+		job->any_invalid |= comparison_left_out_invalid(into[i]);
+	}
+	error = comparison_decide(into, job->metrics.count);
+	return error ? message_set_errno(message, error, "verdicts") : 0;
+}
+
+int compare_job_prepare(struct compare_job *job, char *const *operands, size_t count,
+			bool with_tests, struct message *message)
+{
+	unsigned int mix = job->settings.mix;
+	int error = arm_set_read(operands, count, (unsigned int)job->settings.column, &job->set,
+				 message);
+
+	if (job->settings.without_interrupted)
+		mix |= MIX_INTERRUPTED;
+	if (!error)
+		error = choose_metrics(&job->settings, job->set, &job->metrics, message);
+	if (!error)
+		error = arms_check_alike(job->set, mix, (const char *const *)job->metrics.names,
+					 message);
+	if (!error && with_tests) {
+		error = make_all(job, job->settings.include_invalid, job->comparisons, message);
+		if (!error && job->any_invalid)
+			error = make_all(job, true, job->with_invalid, message);
+	}
+	if (error)
+		return error;
+	job->differences = arms_differences(job->set);
+	return job->differences ? 0 : message_set_errno(message, -ENOMEM, "differences");
+}
+
+static int find_normal(const struct compare_job *job, const char *given, const char *otherwise,
+		       size_t *ret_arm, struct message *message)
+{
+	const char *name = *given ? given : otherwise;
+	int found = arm_set_find(job->set, name);
+
+	if (found < 0)
+		return message_set(message, -EINVAL,
+				   "--normalise: there is no arm called \"%s\"; name two: "
+				   "--normalise=ZERO,ONE",
+				   name);
+	*ret_arm = (size_t)found;
+	return 0;
+}
+
+int compare_job_report(const struct compare_job *job, struct comparison_report *report,
+		       size_t width, struct message *message)
+{
+	const char *plot = job->settings.plot ? job->settings.plot : "auto";
+	int error = 0;
+
+	*report = (struct comparison_report){
+		.set = job->set,
+		.comparisons = job->comparisons,
+		.with_invalid = job->any_invalid ? job->with_invalid : NULL,
+		.count = job->metrics.count,
+		.differences = job->differences,
+		.width = width,
+		.normalise = job->settings.normalise,
+	};
+	for (int i = 0; compare_plots[i]; i++)
+		if (strcmp(compare_plots[i], plot) == 0)
+			report->plot = i;
+	if (report->normalise) {
+		error = find_normal(job, job->settings.zero, "baseline", &report->zero, message);
+		if (!error)
+			error = find_normal(job, job->settings.one, "stock", &report->one, message);
+	}
+	return error;
+}
+
+int compare_explain_plot(const struct comparison_report *report, int error, struct message *message)
+{
+	if (error == -ERANGE)
+		return message_set(message, -EDOM,
+				   "--plot log: a value is zero or negative; --plot linear shows "
+				   "it");
+	if (error == -E2BIG)
+		return message_set(message, -EDOM,
+				   "a plot takes at most 16 arms, here are %zu: --plot none",
+				   report->set->count);
+	return message_set_errno(message, error, "report");
+}
+
+int compare_fail(const char *name, int error, const struct message *message)
+{
+	command_error(name, "%s", message->text);
+	switch (error) {
+	case -EINVAL:
+		return EXIT_USAGE;
+	case -ENOTSUP:
+		return EXIT_SKIPPED;
+	default:
+		return EXIT_FAILED;
+	}
+}
