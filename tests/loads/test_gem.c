@@ -39,18 +39,18 @@ static void holds_and_churns(enum variant variant)
 	assert_non_null(strstr(run.process.load.shared->note.text, "shrinker"));
 	assert_true(run_level(&run, "memcg.usage_bytes") >= (int64_t)(64 * MIB));
 
-	/* What the kernel says that these pages are. */
+	/* What the kernel says that these pages are, and a neighbour's in between. */
 	assert_true(run_stat(&run, "observed_pages") == footprint_pages);
 	unevictable = run_stat(&run, "observed_unevictable_pages");
 	mlocked = run_stat(&run, "observed_mlock_pages");
 	if (geteuid() == 0 && variant == VARIANT_STOCK)
-		assert_true(unevictable < footprint_pages / 10);
+		assert_true(unevictable < footprint_pages * 0.4);
 	else if (geteuid() == 0)
-		assert_true(unevictable > footprint_pages * 0.9);
+		assert_true(unevictable > footprint_pages * 0.6);
 	if (geteuid() == 0 && variant == VARIANT_MLOCK)
-		assert_true(mlocked > footprint_pages * 0.9);
+		assert_true(mlocked > footprint_pages * 0.6);
 	else if (geteuid() == 0)
-		assert_true(mlocked < footprint_pages / 10);
+		assert_true(mlocked < footprint_pages * 0.4);
 	run_end(&run);
 	assert_true(run.stop_ns < 2 * NS_PER_S);
 	cpu_list_free(&settings.cpus);
