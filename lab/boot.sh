@@ -98,7 +98,7 @@ lab_quote() {
 lab_make_initramfs() {
 	local work=$1 root=$1/root program file
 	shift
-	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,out,etc,usr/local/bin}
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,out,etc,usr/local/bin,lab}
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	for program in $(busybox --list); do
 		[ "$program" = busybox ] || ln -sf busybox "$root/bin/$program"
@@ -113,7 +113,9 @@ lab_make_initramfs() {
 	for file in "${files[@]}"; do
 		cp -r "$file" "$root/out/"
 	done
-	lab_quote "$@" >"$root/command"
+	# A record that "syslat run" asks for is written in the machine and brought back.
+	[ -z "${SYSLATENCY_RECORD:-}" ] || echo 'export SYSLATENCY_RECORD=/lab/record' >"$root/command"
+	lab_quote "$@" >>"$root/command"
 	(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initramfs"
 }
 
@@ -198,6 +200,9 @@ lab_run() {
 		mkdir -p "$out"
 		cp -r "$work/back/out/." "$out/"
 		cp "$work/back/lab/dmesg" "$out/dmesg"
+	fi
+	if [ -n "${SYSLATENCY_RECORD:-}" ] && [ -e "$work/back/lab/record" ]; then
+		cp "$work/back/lab/record" "$SYSLATENCY_RECORD"
 	fi
 	status=$(cat "$work/back/lab/status")
 	rm -rf "$work"
