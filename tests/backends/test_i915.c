@@ -420,7 +420,8 @@ int main(int argc, char **argv)
 
 	snprintf(library, sizeof(library), "%s/tests/double/libi915double.so",
 		 getenv("TEST_BUILD_ROOT") ? getenv("TEST_BUILD_ROOT") : "build");
-	if (!getenv("I915_DOUBLE_TREE")) {
+	if (!getenv("TEST_I915_AGAIN")) {
+		setenv("TEST_I915_AGAIN", "1", 1);
 		testing_make_tree(tree, sizeof(tree));
 		setenv("I915_DOUBLE_TREE", tree, 1);
 		setenv("LD_PRELOAD", library, 1);
