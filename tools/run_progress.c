@@ -94,12 +94,9 @@ static void print_end(void *data, const struct experiment_step *step, const stru
 	describe(step, what, sizeof(what));
 	describe_value(record, value, sizeof(value));
 	format_span(step->elapsed_ns, elapsed, sizeof(elapsed));
-	if (step->left_ns >= 0) {
-		int64_t rest_ns = step->left_ns - step->elapsed_ns;
-
+	if (step->left_ns >= 0)
 		snprintf(left, sizeof(left), "; %s left",
-			 format_span(rest_ns > 0 ? rest_ns : 0, span, sizeof(span)));
-	}
+			 format_span(step->left_ns, span, sizeof(span)));
 	if (record->interrupted)
 		fprintf(stderr, "%s: interrupted after %s\n", what, elapsed);
 	else if (failed)

@@ -47,16 +47,23 @@ static void note(const struct execution *execution, const char *text)
 		execution->events->note(execution->events->data, text);
 }
 
+static void set_elapsed(struct execution *execution, int64_t elapsed_ns)
+{
+	struct experiment_step *step = &execution->step;
+
+	step->elapsed_ns = elapsed_ns;
+	if (execution->left_at_begin_ns < 0)
+		return;
+	step->left_ns = execution->left_at_begin_ns - elapsed_ns;
+	if (step->left_ns < 0)
+		step->left_ns = 0;
+}
+
 static void on_tick(void *data, int64_t elapsed_ns)
 {
 	struct execution *execution = data;
 
-	execution->step.elapsed_ns = elapsed_ns;
-	if (execution->left_at_begin_ns >= 0) {
-		execution->step.left_ns = execution->left_at_begin_ns - elapsed_ns;
-		if (execution->step.left_ns < 0)
-			execution->step.left_ns = 0;
-	}
+	set_elapsed(execution, elapsed_ns);
 	if (execution->events->tick)
 		execution->events->tick(execution->events->data, &execution->step);
 }
@@ -160,7 +167,7 @@ static int attempt(struct execution *execution, int64_t block, size_t position, 
 		record_free(record);
 		goto out;
 	}
-	execution->step.elapsed_ns = result.elapsed_ns;
+	set_elapsed(execution, result.elapsed_ns);
 	if (execution->events->end)
 		execution->events->end(execution->events->data, &execution->step, record, why);
 	error = session_add(execution->session, block, position, record, result.elapsed_ns,

@@ -21,7 +21,7 @@ struct experiment_step {
 	int64_t total;	/* runs of the plan that are not dropped */
 	int attempt;	/* 1, or 2 after a failure */
 	int64_t elapsed_ns;
-	int64_t left_ns; /* of the whole experiment, this run included; -1: not known yet */
+	int64_t left_ns; /* of the whole experiment from now on; -1: not known yet */
 };
 
 /* All may be NULL. */

@@ -42,6 +42,8 @@ check "one good record a run" whole one 3 a b
 check "values in the text files" is "$(cat one/a-value.txt one/b-value.txt | tr '\n' ' ')" "10 10 10 20.5 20.5 20.5 "
 check "the unit is recorded" contains one/runs.jsonl '"unit":"us"'
 check "a line a run when piped" is "$(grep -c '^run [1-6]/6, block' "$work/expect.err")" 6
+# A run of 2 s, of which 4 are left after the second: the time left is not counted down twice.
+expect "time left" 0 'run 2/4, .*; (3\.[5-9]|4\.|5\.).* left' syslat run --quiet-end --reps 2 -o left --arm a='sleep 2; echo 1' --arm b='sleep 2; echo 1'
 check "experiment.json tells seed and end" contains one/experiment.json '"seed": 5'
 syslat run --reps 3 --seed 5 -o same --arm a='echo 10' --arm b='echo 1' >/dev/null 2>&1
 order() { tr -d ' \n' <"$1/experiment.json" | sed 's/.*"order":\(\[\[.*\]\]\).*/\1/'; }
