@@ -3,9 +3,9 @@
 #define OPS_H
 
 /*
- * The contracts of the five plugin kinds. A plugin is one file that ends in a const ops struct named
- * <kind>_<name> (measure_wakeup, load_swap, backend_shm...) and one word in the Meson list of its
- * folder; the tables below are generated from those lists.
+ * The contracts of the five plugin kinds. A plugin is one file that ends in a const ops struct
+ * named <kind>_<name> (measure_wakeup, load_swap, backend_shm...) and one word in the Meson list of
+ * its folder; the tables below are generated from those lists.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -41,35 +41,39 @@ struct buffer {
 
 struct backend_settings {
 	enum variant variant;
-	const char *device;	     /* --device; NULL: choose */
-	const char *pin_method;	     /* NULL: best of what works */
-	bool leak;		     /* -m: hand released buffers to the shrinker (i915) */
-	bool dependencies;	     /* -i */
-	int64_t batch_ns;	     /* -r in nanoseconds; negative: raw bytes as in IGT */
-	bool in_memcg;		     /* the load is under a group's limit: shrinkers of drivers are not called there */
-	struct knobs *knobs;	     /* for what must be undone after SIGKILL; may be NULL in tests */
+	const char *device;	/* --device; NULL: choose */
+	const char *pin_method; /* NULL: best of what works */
+	bool leak;		/* -m: hand released buffers to the shrinker (i915) */
+	bool dependencies;	/* -i */
+	int64_t batch_ns;	/* -r in nanoseconds; negative: raw bytes as in IGT */
+	bool in_memcg; /* the load is under a group's limit: shrinkers of drivers are not called
+			  there */
+	struct knobs *knobs; /* for what must be undone after SIGKILL; may be NULL in tests */
 };
 
 /* An open backend; public part. Backends embed it first in their own struct. */
 struct backend {
 	const struct backend_ops *ops;
 	struct backend_settings settings;
-	const char *pin_method;		/* what was chosen: "vmsplice", "io_uring", "driver"... */
-	const char *release_context;	/* "load" or "shrinker" */
-	const char *notes[4];		/* things to say in the record, NULL-terminated when fewer */
-	const char *observed_variant;	/* what a driver's pages were seen to be; NULL: made here, or not known */
-	_Atomic(const char *) failure;	/* why a call failed, when errno alone says too little; static text */
+	const char *pin_method;	      /* what was chosen: "vmsplice", "io_uring", "driver"... */
+	const char *release_context;  /* "load" or "shrinker" */
+	const char *notes[4];	      /* things to say in the record, NULL-terminated when fewer */
+	const char *observed_variant; /* what a driver's pages were seen to be; NULL: made here, or
+					 not known */
+	_Atomic(const char *)
+		failure; /* why a call failed, when errno alone says too little; static text */
 };
 
 struct backend_ops {
 	const char *name, *summary;
-	unsigned int variants; /* bits 1 << enum variant that it can make; on a driver: labels that it accepts */
+	unsigned int variants; /* bits 1 << enum variant that it can make; on a driver: labels that
+				  it accepts */
 
 	/* Probes and opens. -ENODEV / -EACCES / -ENOTSUP with what was found and what to do. */
 	int (*open)(const struct backend_settings *settings, struct backend **ret_backend,
 		    struct message *message);
-	/* Allocate, populate and pin @buffer->bytes, timing each phase. -ENOMEM when the budget of the
-	 * machine or group ends. Thread-safe: several threads share one open backend. */
+	/* Allocate, populate and pin @buffer->bytes, timing each phase. -ENOMEM when the budget of
+	 * the machine or group ends. Thread-safe: several threads share one open backend. */
 	int (*allocate)(struct backend *backend, struct buffer *buffer);
 	/* Submit work that uses the buffer on every engine (i915 execbuf); *ret_submitted counts.
 	 * NULL: there is no engine; populating wrote every page already. */
@@ -90,28 +94,30 @@ enum load_state { LOAD_STARTING, LOAD_STEADY, LOAD_DONE }; /* steady: its workin
 
 /* Shared memory between a load's process(es) and the supervisor; cleared before the start. */
 struct load_shared {
-	_Atomic int32_t state;	      /* enum load_state, or the negative errno of a failure */
-	_Atomic int32_t stop;	      /* set by the supervisor */
-	_Atomic uint64_t ops, bytes;  /* operations done and bytes moved, since the start */
+	_Atomic int32_t state;	     /* enum load_state, or the negative errno of a failure */
+	_Atomic int32_t stop;	     /* set by the supervisor */
+	_Atomic uint64_t ops, bytes; /* operations done and bytes moved, since the start */
 	_Atomic uint64_t extra[LOAD_EXTRA]; /* named by load_ops.extra_names */
 	_Atomic uint64_t pinned_bytes;	    /* held pinned now (gem) */
 	char pin_method[32];
 	char release_context[16];
-	struct message message;	      /* why it failed */
-	struct message note;	      /* something to say in the record; "" none */
+	struct message message; /* why it failed */
+	struct message note;	/* something to say in the record; "" none */
 };
 
 struct load_settings {
 	const struct load_ops *ops;
-	const struct backend_ops *backend;   /* gem */
+	const struct backend_ops *backend; /* gem */
 	struct backend_settings backend_settings;
-	uint64_t footprint_bytes;	     /* gem: held pinned through the run */
-	uint64_t budget_bytes;		     /* most memory (or disk) that the load may hold; for swap: its traffic */
-	double rate_per_s;		     /* offered operations a second over the whole load; 0: as fast as it can */
-	const char *directory;		     /* file-cache */
-	struct cpu_list cpus;		     /* gem: one worker a CPU */
-	bool in_memcg;			     /* the group of the scope was entered already */
-	uint64_t limit_bytes;		     /* of that group; 0 none */
+	uint64_t footprint_bytes; /* gem: held pinned through the run */
+	uint64_t budget_bytes;	  /* most memory (or disk) that the load may hold; for swap: its
+				     traffic */
+	double rate_per_s; /* offered operations a second over the whole load; 0: as fast as it can
+			    */
+	const char *directory; /* file-cache */
+	struct cpu_list cpus;  /* gem: one worker a CPU */
+	bool in_memcg;	       /* the group of the scope was entered already */
+	uint64_t limit_bytes;  /* of that group; 0 none */
 	uint64_t seed;
 	struct knobs *knobs;
 };
@@ -129,15 +135,18 @@ static inline bool load_stopping(const struct load *load)
 
 struct load_ops {
 	const char *name, *summary;
-	/* NULL-terminated, at most LOAD_EXTRA; unit in the name. Counts, given as what the window added;
-	 * a name that starts with '=' (left out of the record) is a level, given as it is at the end. */
+	/* NULL-terminated, at most LOAD_EXTRA; unit in the name. Counts, given as what the window
+	 * added; a name that starts with '=' (left out of the record) is a level, given as it is at
+	 * the end. */
 	const char *const *extra_names;
-	const struct claim *claims;	/* ends with a NULL name */
+	const struct claim *claims; /* ends with a NULL name */
 	uint64_t (*default_budget)(const struct load_settings *settings); /* NULL: needs none */
-	/* Can it run here? -errno with what is missing. NULL: anywhere. Called in the supervisor. */
+	/* Can it run here? -errno with what is missing. NULL: anywhere. Called in the supervisor.
+	 */
 	int (*check)(const struct load_settings *settings, struct message *message);
 	/* The body, in a process of its own (inside the group already); may make threads; sets
-	 * LOAD_STEADY when steady; returns when load_stopping() or -errno. Signals are not its concern. */
+	 * LOAD_STEADY when steady; returns when load_stopping() or -errno. Signals are not its
+	 * concern. */
 	int (*run)(struct load *load);
 };
 
@@ -147,11 +156,11 @@ enum schedule { SCHEDULE_IGT, SCHEDULE_FIXED };
 
 struct measure_settings {
 	enum schedule schedule;
-	int64_t interval_ns;	/* SCHEDULE_FIXED */
-	int64_t pace_ns;	/* thp: sleep between samples; 0: none (IGT) */
-	double clock_cost_ns;	/* mean cost of one clock read, subtracted as IGT does */
+	int64_t interval_ns;  /* SCHEDULE_FIXED */
+	int64_t pace_ns;      /* thp: sleep between samples; 0: none (IGT) */
+	double clock_cost_ns; /* mean cost of one clock read, subtracted as IGT does */
 	uint64_t seed;
-	bool count_steal;	/* read the CPU's steal after delays over 1 ms */
+	bool count_steal; /* read the CPU's steal after delays over 1 ms */
 };
 
 /* Sent to a sampling thread, again and again, to end its sleep when *stop is set. */
@@ -163,12 +172,13 @@ struct sample_sink; /* engine/samples.h: where every sample goes when --samples 
 struct measure_thread {
 	const struct measure_settings *settings;
 	struct sampling_thread *shared;
-	_Atomic int32_t *stop;		    /* checked once a sample */
-	_Atomic int64_t *start_ns;	    /* common origin of the schedule */
-	int64_t offset_ns;		    /* of this thread's deadlines in the fixed schedule */
+	_Atomic int32_t *stop;	   /* checked once a sample */
+	_Atomic int64_t *start_ns; /* common origin of the schedule */
+	int64_t offset_ns;	   /* of this thread's deadlines in the fixed schedule */
 	struct random random;
-	void *scratch;			    /* measure_ops.scratch_bytes, populated */
-	/* NULL: no --samples. Lock-free, never blocks; overflow is counted. @index: of the schedule. */
+	void *scratch; /* measure_ops.scratch_bytes, populated */
+	/* NULL: no --samples. Lock-free, never blocks; overflow is counted. @index: of the
+	 * schedule. */
 	void (*emit)(struct measure_thread *thread, int64_t when_ns, int64_t late_ns);
 	void *emit_data;
 };
@@ -176,12 +186,13 @@ struct measure_thread {
 struct measure_ops {
 	const char *name, *summary;
 	const struct claim *claims;
-	bool in_memcg;			/* the sampler belongs inside the group (thp) */
-	bool can_schedule;		/* SCHEDULE_FIXED makes sense */
-	bool has_phases;		/* fills sampling_thread.phases */
+	bool in_memcg;	   /* the sampler belongs inside the group (thp) */
+	bool can_schedule; /* SCHEDULE_FIXED makes sense */
+	bool has_phases;   /* fills sampling_thread.phases */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);
-	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to do. */
+	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to
+	 * do. */
 	int (*prepare)(struct measure_thread *thread);
 	/* The sampling loop; returns when *stop. No allocation, lock, stdio or file access. */
 	void (*loop)(struct measure_thread *thread);
@@ -190,15 +201,16 @@ struct measure_ops {
 /* ---- cause: collectors of why ---- */
 
 struct cause_settings {
-	int level;		/* 0 off, 1 light, 2 full */
-	unsigned int worst;	/* N delays to explain */
+	int level;	    /* 0 off, 1 light, 2 full */
+	unsigned int worst; /* N delays to explain */
 	struct cpu_list cpus;
 	struct knobs *knobs;
 };
 
 struct cause_ops {
 	const char *name, *summary;
-	int (*start)(const struct cause_settings *settings, void **ret_state, struct message *message);
+	int (*start)(const struct cause_settings *settings, void **ret_state,
+		     struct message *message);
 	/* Called about ten times a second during the run with the threads' shared state. */
 	void (*poll)(void *state, const struct sampling_thread *threads, size_t count);
 	/* Ends collecting and adds "trace_level", "causes" to the record. */

@@ -19,7 +19,8 @@ struct cgroup {
 };
 
 /* Which memory controller this machine has, and where groups can be made (read from mounts and
- * /proc/self/cgroup). -ENOTSUP (none), -EACCES (no permission to make one), with what would help. */
+ * /proc/self/cgroup). -ENOTSUP (none), -EACCES (no permission to make one), with what would help.
+ */
 int cgroup_detect(struct cgroup *ret_parent, struct message *message);
 
 /* Makes a group "syslatency-<pid>-<name>" by transaction. */

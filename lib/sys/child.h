@@ -18,10 +18,10 @@ struct child {
 };
 
 struct child_settings {
-	const char *name;		/* PR_SET_NAME, 15 bytes */
-	int oom_score_adj;		/* asked for; what could not be set is left */
-	const struct cgroup *cgroup;	/* entered before the body runs; NULL: stay */
-	struct knobs *knobs;		/* guardian that ends it after a SIGKILL of the program; NULL: none */
+	const char *name;	     /* PR_SET_NAME, 15 bytes */
+	int oom_score_adj;	     /* asked for; what could not be set is left */
+	const struct cgroup *cgroup; /* entered before the body runs; NULL: stay */
+	struct knobs *knobs; /* guardian that ends it after a SIGKILL of the program; NULL: none */
 };
 
 /*
@@ -39,7 +39,8 @@ int child_poll(struct child *child, int *ret_status);
 /* Waits until @deadline_ns; 0 ended and reaped, -ETIMEDOUT. */
 int child_wait(struct child *child, int64_t deadline_ns, int *ret_status);
 
-/* SIGKILL, waits up to @grace_ns; -ETIMEDOUT when it cannot die (D state): the guardian keeps it. */
+/* SIGKILL, waits up to @grace_ns; -ETIMEDOUT when it cannot die (D state): the guardian keeps it.
+ */
 int child_kill(struct child *child, int64_t grace_ns, struct knobs *knobs);
 
 #endif
