@@ -20,21 +20,9 @@
 #include "build_id.h"
 #include "config.h"
 #include "engine/run.h"
+#include "gem_syslatency_options.h"
 
 #define PROGRAM "gem_syslatency"
-
-struct settings {
-	/* IGT's */
-	bool one_cpu, file_cache, interrupts, thp_and_leak, no_gem, batch_given, field_given;
-	int64_t batch_us, time_ns, field;
-	/* ours */
-	struct run_settings run;
-	const char *measure, *backend, *variant, *scope, *sched, *cpus, *json, *progress;
-	const char *load_rates;
-	int64_t threads, seed;
-	bool force, reset, leak;
-	bool threads_given, interval_given, warmup_given, seed_given, priority_given;
-};
 
 static volatile sig_atomic_t interrupted;
 
@@ -48,293 +36,6 @@ static int fail(enum exit_code code, const char *text)
 	fprintf(stderr, PROGRAM ": %s\n", text);
 	return code;
 }
-
-/* "swap=1400M,gem": one more load with its size. */
-static int add_load(struct run_settings *run, const char *word, size_t length,
-		    struct message *message)
-{
-	char name[64], *equals;
-	const struct load_ops *ops;
-	struct size_value size = {0};
-
-	if (length == 0 || length >= sizeof(name))
-		return message_set(message, -EINVAL, "--load: empty or overlong name");
-	memcpy(name, word, length);
-	name[length] = '\0';
-	equals = strchr(name, '=');
-	if (equals) {
-		*equals = '\0';
-		if (parse_size(equals + 1, &size) < 0)
-			return message_set(
-				message, -EINVAL,
-				"--load %s: '%s' is not a size: write it like 1400M or 70%%", name,
-				equals + 1);
-	}
-	ops = load_find(name);
-	if (!ops) {
-		char known[256] = "";
-		size_t used = 0;
-
-		for (size_t i = 0; loads[i] && used < sizeof(known); i++)
-			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-						 i ? ", " : "", loads[i]->name);
-		return message_set(message, -EINVAL, "--load: there is no load '%s': one of %s",
-				   name, known);
-	}
-	for (size_t i = 0; i < run->load_count; i++)
-		if (run->loads[i] == ops) {
-			run->load_sizes[i] = equals ? size : run->load_sizes[i];
-			return 0;
-		}
-	run->load_sizes[run->load_count] = size;
-	run->loads[run->load_count++] = ops;
-	return 0;
-}
-
-static int option_load(void *data, const char *argument, struct message *message)
-{
-	struct settings *settings = data;
-	int error = 0;
-
-	for (const char *at = argument; !error;) {
-		size_t length = strcspn(at, ",");
-
-		error = add_load(&settings->run, at, length, message);
-		if (at[length] == '\0')
-			break;
-		at += length + 1;
-	}
-	return error;
-}
-
-static int option_swap(void *data, const char *argument, struct message *message)
-{
-	struct settings *settings = data;
-
-	if (strcmp(argument, "auto") == 0)
-		settings->run.swap = SWAP_AUTO;
-	else if (strcmp(argument, "none") == 0)
-		settings->run.swap = SWAP_NONE;
-	else if (strncmp(argument, "zram:", 5) == 0 &&
-		 parse_size(argument + 5, &settings->run.swap_size) == 0)
-		settings->run.swap = SWAP_ZRAM;
-	else
-		return message_set(message, -EINVAL,
-				   "--swap: '%s' is none of auto, none, zram:SIZE", argument);
-	return 0;
-}
-
-static const char *const measure_choices[] = {"wakeup", "thp", NULL};
-static const char *const variant_choices[] = {"baseline", "stock", "mapping", "mlock", NULL};
-static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
-static const char *const sched_choices[] = {"fifo", "other", NULL};
-static const char *const progress_choices[] = {"auto", "always", "never", NULL};
-
-#define AT(member) .offset = offsetof(struct settings, member)
-#define LONGEST_NS INT64_MAX
-
-static const struct option_row rows[] = {
-	{.kind = OPTION_SECTION, .long_name = "As in IGT's gem_syslatency"},
-	{.kind = OPTION_DURATION,
-	 .short_name = 't',
-	 .argument = "TIME",
-	 AT(time_ns),
-	 .minimum = -LONGEST_NS,
-	 .unit_ns = NS_PER_S,
-	 .help = "measure for TIME (bare number: seconds; default 10; below 0: until stopped)"},
-	{.kind = OPTION_FLAG, .short_name = 'n', AT(no_gem), .help = "no gem load: the baseline"},
-	{.kind = OPTION_FLAG,
-	 .short_name = 'm',
-	 AT(thp_and_leak),
-	 .help = "measure 2 MiB THP allocate + populate + unmap; the gem load leaks its buffers"},
-	{.kind = OPTION_FLAG,
-	 .short_name = 'b',
-	 AT(file_cache),
-	 .help = "also read the file tree through the page cache"},
-	{.kind = OPTION_FLAG,
-	 .short_name = 'i',
-	 AT(interrupts),
-	 .help = "make batches depend on each other (i915)"},
-	{.kind = OPTION_INT,
-	 .short_name = 'r',
-	 .argument = "US",
-	 AT(batch_us),
-	 .minimum = -INT32_MAX,
-	 .maximum = INT32_MAX,
-	 .given_offset = offsetof(struct settings, batch_given),
-	 .help = "batch length in microseconds (i915); negative: batch size in bytes"},
-	{.kind = OPTION_FLAG,
-	 .short_name = '1',
-	 AT(one_cpu),
-	 .help = "one CPU only, the first allowed"},
-	{.kind = OPTION_INT,
-	 .short_name = 'f',
-	 .argument = "N",
-	 AT(field),
-	 .maximum = 2,
-	 .given_offset = offsetof(struct settings, field_given),
-	 .help = "print one number only: 0 cycles, 1 mean (us), 2 max (us)"},
-
-	{.kind = OPTION_SECTION, .long_name = "Measure"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "measure",
-	 .argument = "NAME",
-	 AT(measure),
-	 .choices = measure_choices,
-	 .help = "wakeup (timer expiry to running) or thp"},
-	{.kind = OPTION_DURATION,
-	 .long_name = "interval",
-	 .argument = "TIME",
-	 AT(run.measure_settings.interval_ns),
-	 .minimum = 10 * NS_PER_US,
-	 .maximum = 3600 * NS_PER_S,
-	 .unit_ns = NS_PER_US,
-	 .given_offset = offsetof(struct settings, interval_given),
-	 .help = "wakeup: a fixed schedule of this period (bare number: us), observed and corrected"},
-	{.kind = OPTION_DURATION,
-	 .long_name = "pace",
-	 .argument = "TIME",
-	 AT(run.measure_settings.pace_ns),
-	 .maximum = 3600 * NS_PER_S,
-	 .unit_ns = NS_PER_US,
-	 .help = "thp: sleep so long between samples, so that nothing is throttled"},
-	{.kind = OPTION_STRING,
-	 .long_name = "cpus",
-	 .argument = "LIST",
-	 AT(cpus),
-	 .help = "CPUs to measure on, as 0-3,8 (default: all that are allowed)"},
-	{.kind = OPTION_INT,
-	 .long_name = "threads",
-	 .argument = "N",
-	 AT(threads),
-	 .minimum = 1,
-	 .maximum = 65536,
-	 .given_offset = offsetof(struct settings, threads_given),
-	 .help = "sampling threads (default: one a CPU)"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "sched",
-	 .argument = "POLICY",
-	 AT(sched),
-	 .choices = sched_choices,
-	 .help = "fifo (default) or other"},
-	{.kind = OPTION_INT,
-	 .long_name = "priority",
-	 .argument = "N",
-	 AT(run.priority),
-	 .minimum = 1,
-	 .maximum = 99,
-	 .help = "FIFO priority of the sampler (default 99)"},
-	{.kind = OPTION_DURATION,
-	 .long_name = "warmup",
-	 .argument = "TIME",
-	 AT(run.warmup_ns),
-	 .maximum = 3600 * NS_PER_S,
-	 .unit_ns = NS_PER_S,
-	 .given_offset = offsetof(struct settings, warmup_given),
-	 .help = "let the loads run so long before measuring (default 1s)"},
-	{.kind = OPTION_INT,
-	 .long_name = "seed",
-	 .argument = "N",
-	 AT(seed),
-	 .minimum = INT64_MIN,
-	 .maximum = INT64_MAX,
-	 .given_offset = offsetof(struct settings, seed_given),
-	 .help = "seed of intervals and loads (default: fresh, recorded)"},
-
-	{.kind = OPTION_SECTION, .long_name = "Loads"},
-	{.kind = OPTION_CALL,
-	 .long_name = "load",
-	 .argument = "LIST",
-	 .call = option_load,
-	 .help = "gem, file-cache, thp, swap, null; with a size: swap=1400M (% is of the limit)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "backend",
-	 .argument = "NAME",
-	 AT(backend),
-	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm"},
-	{.kind = OPTION_STRING,
-	 .long_name = "device",
-	 .argument = "DEV",
-	 AT(run.backend_settings.device),
-	 .help = "DRM device: /dev/dri/... or pci:vendor=8086,device=ID,card=N"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "variant",
-	 .argument = "NAME",
-	 AT(variant),
-	 .choices = variant_choices,
-	 .help = "how the pages are held: baseline (no gem load), stock, mapping, mlock"},
-	{.kind = OPTION_STRING,
-	 .long_name = "pin-method",
-	 .argument = "NAME",
-	 AT(run.backend_settings.pin_method),
-	 .help = "shm: vmsplice, io_uring or udmabuf (default: the best that works)"},
-	{.kind = OPTION_SIZE,
-	 .long_name = "footprint",
-	 .argument = "SIZE",
-	 AT(run.footprint),
-	 .help = "hold this much pinned through the run, besides the churn (% is of the limit)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "load-rate",
-	 .argument = "RATES",
-	 AT(load_rates),
-	 .help = "offer the loads fixed operations a second: 50, or gem=20,thp=50 (default: as fast "
-		 "as they can)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "file-cache-dir",
-	 .argument = "DIR",
-	 AT(run.file_cache_directory),
-	 .help = "what file-cache reads (default /)"},
-
-	{.kind = OPTION_SECTION, .long_name = "Pressure"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "scope",
-	 .argument = "NAME",
-	 AT(scope),
-	 .choices = scope_choices,
-	 .help = "who is under pressure: machine or memcg (default where memory is held)"},
-	{.kind = OPTION_SIZE,
-	 .long_name = "limit",
-	 .argument = "SIZE",
-	 AT(run.limit),
-	 .help = "memory limit of the group (default: the lesser of 2G and a fifth of memory)"},
-	{.kind = OPTION_CALL,
-	 .long_name = "swap",
-	 .argument = "WHAT",
-	 .call = option_swap,
-	 .help = "auto (default: zram when the swap load needs it), none, zram:SIZE"},
-	{.kind = OPTION_FLAG,
-	 .long_name = "reset",
-	 AT(reset),
-	 .help = "start from dropped caches and compacted memory"},
-	{.kind = OPTION_FLAG,
-	 .long_name = "force",
-	 AT(force),
-	 .help = "allow loads beyond the available memory"},
-
-	{.kind = OPTION_SECTION, .long_name = "Result"},
-	{.kind = OPTION_STRING,
-	 .long_name = "json",
-	 .argument = "FILE",
-	 AT(json),
-	 .help = "write the record (-: standard output, in place of the text)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "samples",
-	 .argument = "FILE",
-	 AT(run.samples_path),
-	 .help = "write every sample (.txt: text, else binary)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "arm",
-	 .argument = "NAME",
-	 AT(run.arm),
-	 .help = "name of the arm in the record"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "progress",
-	 .argument = "WHEN",
-	 AT(progress),
-	 .choices = progress_choices,
-	 .help = "auto (default: on a terminal), always, never"},
-};
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* Only IGT's flags: then everything is as IGT does it. */
 static bool only_igt_flags(int argc, char **argv)
@@ -368,12 +69,12 @@ static int choose_loads(struct settings *settings, struct message *message)
 
 	/* IGT's call has the gem load unless -n; ours has what --load names. */
 	if (run->pure_drop_in && !settings->no_gem)
-		error = add_load(run, "gem", strlen("gem"), message);
+		error = gem_syslatency_add_load(run, "gem", strlen("gem"), message);
 	if (!error && settings->file_cache)
-		error = add_load(run, "file-cache", strlen("file-cache"), message);
+		error = gem_syslatency_add_load(run, "file-cache", strlen("file-cache"), message);
 	if (!error && !run->pure_drop_in && run->load_count == 0 && settings->thp_and_leak &&
 	    !settings->no_gem)
-		error = add_load(run, "gem", strlen("gem"), message);
+		error = gem_syslatency_add_load(run, "gem", strlen("gem"), message);
 	if (error || !settings->no_gem)
 		return error;
 	for (size_t i = 0; i < run->load_count; i++) {
@@ -655,13 +356,14 @@ int main(int argc, char **argv)
 
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
-	error = options_parse(rows, ROWS, &settings, argc, argv, 0, &first, &message);
+	error = options_parse(gem_syslatency_rows, gem_syslatency_row_count, &settings, argc, argv,
+			      0, &first, &message);
 	if (error == OPTIONS_HELP) {
 		options_help(
 			stdout, PROGRAM " [-1bimn] [-t TIME] [-r US] [-f N] [options]",
 			"Measures how late the system wakes its tasks (wakeup), or how long a huge page "
 			"takes (thp), while memory is under load and pinned buffers hold it.",
-			rows, ROWS);
+			gem_syslatency_rows, gem_syslatency_row_count);
 		return EXIT_DONE;
 	}
 	if (error == OPTIONS_VERSION) {
