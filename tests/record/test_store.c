@@ -238,6 +238,39 @@ static void test_a_full_disk_leaves_no_torn_line(void **state)
 	record_free(record);
 }
 
+/* The histogram is read by other code than the rest of a line: nothing may differ. */
+static void test_histograms_come_back(void **state)
+{
+	struct folder *folder = *state;
+	struct record *record = run("a", 1, 2), **records;
+	size_t count;
+	bool torn;
+
+	record->histogram = calloc(1, sizeof(*record->histogram));
+	for (int64_t value = 0; value < INT64_C(1) << 62; value = value * 3 / 2 + 1)
+		histogram_record_many(record->histogram, value, (uint64_t)(value % 7 + 1));
+	free(record->stderr_tail);
+	record->stderr_tail =
+		strdup("\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,2]]}");
+	assert_int_equal(store_append(folder->path, record, NULL), 0);
+	memset(record->histogram, 0, sizeof(*record->histogram));
+	assert_int_equal(store_append(folder->path, record, NULL), 0);
+	assert_int_equal(store_read(folder->path, &records, &count, &torn, NULL), 0);
+	assert_int_equal(count, 2);
+	assert_string_equal(records[0]->stderr_tail, record->stderr_tail);
+	assert_memory_equal(records[1]->histogram, record->histogram, sizeof(*record->histogram));
+	for (int64_t value = 0; value < INT64_C(1) << 62; value = value * 3 / 2 + 1)
+		histogram_record_many(record->histogram, value, (uint64_t)(value % 7 + 1));
+	assert_memory_equal(records[0]->histogram, record->histogram, sizeof(*record->histogram));
+	store_free(records, count);
+	record_free(record);
+	write_text(folder->runs,
+		   "{\"schema\":\"syslatency/run/1\",\"benchmark\":\"b\",\"histogram\":{\"unit\":"
+		   "\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,2],[3,-4]]}}\n",
+		   "w");
+	assert_int_equal(store_read(folder->path, &records, &count, &torn, NULL), -EINVAL);
+}
+
 /* Several writers at once: every line is whole. */
 static void test_writers_take_turns(void **state)
 {
@@ -330,6 +363,7 @@ int main(void)
 		CASE(test_a_single_laid_out_record),
 		CASE(test_nothing_there),
 		CASE(test_a_full_disk_leaves_no_torn_line),
+		CASE(test_histograms_come_back),
 		CASE(test_writers_take_turns),
 		CASE(test_text_files),
 	};
