@@ -247,7 +247,7 @@ static void test_histograms_come_back(void **state)
 	bool torn;
 
 	record->histogram = calloc(1, sizeof(*record->histogram));
-	for (int64_t value = 0; value < INT64_C(1) << 62; value = value * 3 / 2 + 1)
+	for (int64_t value = 0; value < INT64_C(1) << 62; value += value / 2 + 1)
 		histogram_record_many(record->histogram, value, (uint64_t)(value % 7 + 1));
 	free(record->stderr_tail);
 	record->stderr_tail =
@@ -259,7 +259,7 @@ static void test_histograms_come_back(void **state)
 	assert_int_equal(count, 2);
 	assert_string_equal(records[0]->stderr_tail, record->stderr_tail);
 	assert_memory_equal(records[1]->histogram, record->histogram, sizeof(*record->histogram));
-	for (int64_t value = 0; value < INT64_C(1) << 62; value = value * 3 / 2 + 1)
+	for (int64_t value = 0; value < INT64_C(1) << 62; value += value / 2 + 1)
 		histogram_record_many(record->histogram, value, (uint64_t)(value % 7 + 1));
 	assert_memory_equal(records[0]->histogram, record->histogram, sizeof(*record->histogram));
 	store_free(records, count);
