@@ -141,6 +141,7 @@ static int decide_loads(const struct run_settings *settings, const struct machin
 		if (size_given(&settings->load_sizes[i]) && load->budget_bytes < MIB)
 			return message_set(message, -EINVAL, "--load %s: give at least 1M",
 					   ops->name);
+		plan->asked[plan->asked_count++] = *load;
 		if (strcmp(ops->name, "gem") == 0) {
 			if (settings->backend_settings.variant == VARIANT_BASELINE)
 				continue;

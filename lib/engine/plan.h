@@ -26,6 +26,9 @@ struct run_plan {
 	bool gem;			  /* the gem load runs (not with -n or baseline) */
 	struct load_settings loads[8];
 	size_t load_count;
+	/* What was asked for, a baseline's gem load included: the same for every arm. */
+	struct load_settings asked[8];
+	size_t asked_count;
 };
 
 /*

@@ -424,12 +424,12 @@ static json_t *settings_object(const struct run *run)
 	json_put(object, "footprint_bytes",
 		 json_integer((json_int_t)plan->nominal_footprint_bytes));
 	json_put(object, "swap_made_bytes", json_integer((json_int_t)plan->swap_bytes));
-	for (size_t i = 0; i < plan->load_count; i++) {
-		json_put(budgets, plan->loads[i].ops->name,
-			 json_integer((json_int_t)plan->loads[i].budget_bytes));
-		json_put(rates, plan->loads[i].ops->name,
-			 plan->loads[i].rate_per_s > 0 ? json_real(plan->loads[i].rate_per_s)
-						       : json_null());
+	for (size_t i = 0; i < plan->asked_count; i++) {
+		const struct load_settings *load = &plan->asked[i];
+
+		json_put(budgets, load->ops->name, json_integer((json_int_t)load->budget_bytes));
+		json_put(rates, load->ops->name,
+			 load->rate_per_s > 0 ? json_real(load->rate_per_s) : json_null());
 	}
 	json_put(object, "budget_bytes", budgets);
 	json_put(object, "offered_per_s", rates);

@@ -244,7 +244,7 @@ static bool is_about_held_pages(const struct judgement *judgement, enum variant 
 {
 	double footprint = view_number_or(judgement->view, "settings.footprint_bytes", 0);
 	double nominal = view_number_or(judgement->view, "settings.limit_bytes", 0);
-	double lowered = view_number_or(judgement->view, "settings.limit_set_bytes", nominal);
+	double lowered = view_number_or(judgement->view, "counters.limit_set_bytes", nominal);
 
 	if (variant == VARIANT_BASELINE)
 		return lowered > 0 && lowered < nominal;
@@ -315,9 +315,11 @@ void judge_memory(const struct judgement *judgement)
 	judge_pressure(judgement);
 	if (!record->variant || variant_parse(record->variant, &variant) < 0)
 		return;
+	/* The footprint is asked of every arm alike; the baseline's limit is lowered instead. */
 	if (variant == VARIANT_BASELINE)
 		judge_baseline(judgement);
-	judge_footprint(judgement);
+	else
+		judge_footprint(judgement);
 	if (variant != VARIANT_BASELINE && judgement_has_load(judgement, "gem") &&
 	    record->pinned_bytes > 0)
 		judge_variant_lists(judgement, variant);

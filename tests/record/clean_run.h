@@ -50,7 +50,7 @@ static inline struct record *clean_run(void)
 							   .priority = 99};
 	record->settings =
 		parse("{\"sched\": \"fifo\", \"priority\": 99, \"limit_bytes\": 2147483648,"
-		      " \"limit_set_bytes\": 2147483648, \"footprint_bytes\": 1073741824,"
+		      " \"footprint_bytes\": 1073741824,"
 		      " \"swap_made_bytes\": 4294967296}");
 	record->environment = parse("{\"mglru\": null, \"swap_bytes\": 0, \"thp\": {\"enabled\": "
 				    "\"madvise\"}}");
