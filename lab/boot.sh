@@ -177,7 +177,7 @@ lab_need() {
 	for program in qemu-system-x86_64 busybox cpio; do
 		command -v "$program" >/dev/null || die 77 "$program is not installed: scripts/setup --lab"
 	done
-	busybox --list | grep -qx depmod || die 77 "this busybox has no depmod: install busybox-static"
+	busybox --list | grep -x depmod >/dev/null || die 77 "this busybox has no depmod: install busybox-static"
 	[ -d "$build/benchmarks" ] || die 77 "$build is not built: meson setup build && ninja -C build"
 }
 

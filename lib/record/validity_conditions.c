@@ -228,8 +228,21 @@ static void judge_neighbours(const struct judgement *judgement)
 		view_number_or(view, "counters.cpu.busiest_neighbour_pid", -1), busiest_ms);
 }
 
+/* QEMU without KVM: CPUs take turns on the host's, instructions are translated. */
+static void judge_emulation(const struct judgement *judgement)
+{
+	const char *hypervisor = view_text(judgement->view, "environment.hypervisor");
+
+	if (hypervisor && strncmp(hypervisor, "TCGTCG", 6) == 0)
+		record_reason(
+			judgement->record, VERDICT_SUSPECT,
+			"the machine is emulated (QEMU without KVM): what is counted holds, "
+			"every time is the emulator's; repeat on a real machine or under KVM");
+}
+
 void judge_machine(const struct judgement *judgement)
 {
+	judge_emulation(judgement);
 	judge_steal(judgement);
 	judge_clocks(judgement);
 	judge_neighbours(judgement);

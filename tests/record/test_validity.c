@@ -106,6 +106,21 @@ static void test_neighbour(void **state)
 	expect(record, VERDICT_VALID, NULL);
 }
 
+static void test_emulated_machine(void **state)
+{
+	struct record *record = clean_run();
+
+	if (!record->environment)
+		record->environment = json_object();
+	json_object_set_new(record->environment, "hypervisor", json_string("TCGTCGTCGTCG"));
+	expect(record, VERDICT_SUSPECT, "emulated");
+	record = clean_run();
+	if (!record->environment)
+		record->environment = json_object();
+	json_object_set_new(record->environment, "hypervisor", json_string("KVMKVMKVM"));
+	expect(record, VERDICT_VALID, NULL);
+}
+
 static void test_throttled_and_interrupted(void **state)
 {
 	struct record *record = clean_run();
@@ -235,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_stolen_cpu),
 		cmocka_unit_test(test_clock_jump),
 		cmocka_unit_test(test_neighbour),
+		cmocka_unit_test(test_emulated_machine),
 		cmocka_unit_test(test_throttled_and_interrupted),
 		cmocka_unit_test(test_outcomes_are_kept),
 		cmocka_unit_test(test_load_that_failed),
