@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* One sentence for one delay. */
+#include "record/explain_internal.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+/* Shares below are not worth words. */
+#define WORTH_PERCENT 10
+
+struct words {
+	char *text;
+	size_t size, used;
+};
+
+static void say(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct words *words, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	if (words->used >= words->size)
+		return;
+	va_start(arguments, format);
+	length = vsnprintf(words->text + words->used, words->size - words->used, format, arguments);
+	va_end(arguments);
+	words->used += length > 0 ? (size_t)length : 0;
+}
+
+const char *explain_priority(int32_t priority, char *buffer, size_t size)
+{
+	if (priority < 0)
+		return "";
+	if (priority < 100)
+		snprintf(buffer, size, "FIFO %d", 99 - priority);
+	else
+		snprintf(buffer, size, "ordinary");
+	return buffer;
+}
+
+static bool is_reclaim(enum cause_kind kind)
+{
+	return kind == CAUSE_DIRECT_RECLAIM || kind == CAUSE_MEMCG_RECLAIM;
+}
+
+enum cause_kind explain_base(const struct explain_slice *slice)
+{
+	bool part = slice->cause == CAUSE_SHRINKER || slice->cause == CAUSE_COMPACTION ||
+		    slice->cause == CAUSE_SWAP_IO || slice->cause == CAUSE_LOCK;
+
+	return part && is_reclaim(slice->outer) ? slice->outer : slice->cause;
+}
+
+/* Interrupts and softirqs are the CPU's, whatever task they came upon. */
+static bool of_cpu(enum cause_kind kind)
+{
+	return kind == CAUSE_IRQ || kind == CAUSE_SOFTIRQ || kind == CAUSE_STEAL ||
+	       kind == CAUSE_POSSIBLE_STEAL;
+}
+
+static bool same_group(const struct explain_slice *a, const struct explain_slice *b)
+{
+	enum cause_kind base = explain_base(a);
+
+	if (base != explain_base(b))
+		return false;
+	if (base == CAUSE_IRQ || base == CAUSE_SOFTIRQ)
+		return strcmp(a->name, b->name) == 0;
+	return of_cpu(base) || a->tid == b->tid;
+}
+
+static int64_t group_ns(const struct explanation *explanation, const struct explain_slice *slice)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < explanation->slice_count; i++)
+		if (same_group(&explanation->slices[i], slice))
+			ns += explanation->slices[i].ns;
+	return ns;
+}
+
+const struct explain_slice *explain_main(const struct explanation *explanation, int64_t *ret_ns)
+{
+	const struct explain_slice *best = NULL;
+
+	*ret_ns = 0;
+	for (size_t i = 0; i < explanation->slice_count; i++) {
+		int64_t ns = group_ns(explanation, &explanation->slices[i]);
+
+		if (ns > *ret_ns) {
+			best = &explanation->slices[i];
+			*ret_ns = ns;
+		}
+	}
+	return best;
+}
+
+static void say_task(struct words *words, const struct explain_slice *slice)
+{
+	char priority[16];
+
+	say(words, "%s (pid %d", slice->comm[0] ? slice->comm : "a task", slice->tid);
+	if (slice->priority >= 0 && slice->priority < 100)
+		say(words, ", %s", explain_priority(slice->priority, priority, sizeof(priority)));
+	say(words, ")");
+}
+
+static void say_duration(struct words *words, const char *before, int64_t ns, const char *after)
+{
+	char text[32];
+
+	say(words, "%s%s%s", before, format_duration(ns, text, sizeof(text)), after);
+}
+
+/* The largest share of the group that has a name of its own: a shrinker inside reclaim. */
+static void say_part(struct words *words, const struct explanation *explanation,
+		     const struct explain_slice *main, int64_t main_ns)
+{
+	for (size_t i = 0; i < explanation->slice_count; i++) {
+		const struct explain_slice *slice = &explanation->slices[i];
+		int percent = (int)(100 * slice->ns / main_ns);
+
+		if (slice->cause == explain_base(slice) || !same_group(slice, main) ||
+		    percent < WORTH_PERCENT)
+			continue;
+		say(words, ", %d%% of that in %s%s%s", percent,
+		    slice->cause == CAUSE_SHRINKER ? "the shrinker " : "",
+		    slice->cause == CAUSE_SHRINKER && slice->name[0] ? slice->name
+		    : slice->cause == CAUSE_SHRINKER		     ? "(no name)"
+								     : cause_name(slice->cause),
+		    slice->cause == CAUSE_LOCK ? " contention" : "");
+		return;
+	}
+}
+
+static void say_pages(struct words *words, const struct explanation *explanation)
+{
+	if (explanation->anon_pages > 0)
+		say(words, ", %lld anonymous pages put to swap",
+		    (long long)explanation->anon_pages);
+	if (explanation->file_pages > 0)
+		say(words, ", %lld file pages freed", (long long)explanation->file_pages);
+	if (explanation->anon_pages + explanation->file_pages == 0 &&
+	    explanation->scanned_pages > 0)
+		say(words, ", %lld pages scanned and none freed",
+		    (long long)explanation->scanned_pages);
+}
+
+static void say_region(struct words *words, const struct explanation *explanation,
+		       const struct explain_slice *main, int64_t main_ns)
+{
+	enum cause_kind base = explain_base(main);
+	bool self = main->tid == explanation->window.tid;
+	static const char *const doing[CAUSE_KINDS] = {
+		[CAUSE_DIRECT_RECLAIM] = "direct reclaim",
+		[CAUSE_MEMCG_RECLAIM] = "memcg reclaim",
+		[CAUSE_COMPACTION] = "compaction",
+		[CAUSE_WRITEBACK] = "writeback",
+		[CAUSE_SWAP_IO] = "swap I/O",
+		[CAUSE_KSWAPD] = "background reclaim",
+		[CAUSE_KHUGEPAGED] = "the collapse of huge pages",
+		[CAUSE_LOCK] = "contention for a lock",
+	};
+
+	if (self)
+		say(words, "the sampler itself was in ");
+	else
+		say_task(words, main);
+	if (!self)
+		say(words, " was in ");
+	if (base == CAUSE_SHRINKER)
+		say(words, "the shrinker %s", main->name[0] ? main->name : "(no name)");
+	else
+		say(words, "%s", doing[base] ? doing[base] : cause_name(base));
+	say_part(words, explanation, main, main_ns);
+	if (is_reclaim(base) || base == CAUSE_KSWAPD)
+		say_pages(words, explanation);
+	if (!self && main->phase == EXPLAIN_DISPATCH)
+		say(words, ", without a reschedule");
+}
+
+static void say_theft(struct words *words, const struct explanation *explanation,
+		      const struct explain_slice *main, const struct explain_settings *settings)
+{
+	const struct explain_window *window = &explanation->window;
+
+	if (main->cause == CAUSE_STEAL) {
+		say(words, "the host stopped CPU %d", window->cpu);
+		say_duration(words, " (steal of ", window->steal_ns, " around it");
+	} else {
+		say(words, "CPU %d was possibly stopped by the host", window->cpu);
+		if (window->steal_ns < 0)
+			say(words, " (its steal is not known");
+		else
+			say_duration(words, " (below the tick of ", settings->tick_ns,
+				     " that steal is counted in");
+	}
+	if (main->phase == EXPLAIN_TIMER)
+		say_duration(words, "; the timer fired ", explanation->phase_ns[EXPLAIN_TIMER],
+			     " late");
+	say_duration(words, ", no event on the CPU for ", explanation->silent_ns, ")");
+}
+
+static void say_task_cause(struct words *words, const struct explanation *explanation,
+			   const struct explain_slice *main)
+{
+	if (main->phase == EXPLAIN_TIMER) {
+		say_duration(words, "the timer fired ", explanation->phase_ns[EXPLAIN_TIMER],
+			     " late while ");
+		say_task(words, main);
+		say(words, " ran: interrupts were off");
+		return;
+	}
+	say_task(words, main);
+	say(words, " held CPU %d", explanation->window.cpu);
+	if (main->phase == EXPLAIN_DISPATCH || main->phase == EXPLAIN_OFF_CPU)
+		say(words, main->priority >= 0 && main->priority < 100 ? ""
+								       : " in the kernel or before "
+									 "the sampler's turn");
+}
+
+static void say_wait(struct words *words, const struct explanation *explanation,
+		     const struct explain_slice *main)
+{
+	if (main->cause == CAUSE_STOPPED) {
+		say(words, "the sampler was stopped by a signal (SIGSTOP or a debugger)");
+		return;
+	}
+	if (main->cause == CAUSE_LOCK)
+		say(words, "the sampler waited for %s", main->name[0] ? main->name : "a lock");
+	else
+		say(words, "the sampler slept in the kernel");
+	if (explanation->waker_tid) {
+		say(words, " until %s (pid %d) woke it",
+		    explanation->waker_comm[0] ? explanation->waker_comm : "a task",
+		    explanation->waker_tid);
+		if (explanation->collapse)
+			say(words, ", which was collapsing a huge page");
+	}
+}
+
+static void say_cause(struct words *words, const struct explanation *explanation,
+		      const struct explain_slice *main, int64_t main_ns,
+		      const struct explain_settings *settings)
+{
+	const struct explain_window *window = &explanation->window;
+
+	switch (explain_base(main)) {
+	case CAUSE_STEAL:
+	case CAUSE_POSSIBLE_STEAL:
+		say_theft(words, explanation, main, settings);
+		break;
+	case CAUSE_IRQ:
+		say(words, "the interrupt %s ran on CPU %d", main->name, window->cpu);
+		break;
+	case CAUSE_SOFTIRQ:
+		say(words, "the softirq %s ran on CPU %d", main->name, window->cpu);
+		if (main->tid && main->comm[0])
+			say(words, " on top of %s (pid %d)", main->comm, main->tid);
+		break;
+	case CAUSE_IDLE:
+		say(words, "CPU %d was idle: waking it took so long", window->cpu);
+		break;
+	case CAUSE_TASK:
+		say_task_cause(words, explanation, main);
+		break;
+	case CAUSE_SELF:
+		say(words, window->subject == SUBJECT_WAKEUP
+				   ? "the sampler was on its way back to the program"
+				   : "the huge page itself: clearing it and its page tables");
+		break;
+	case CAUSE_STOPPED:
+	case CAUSE_BLOCKED:
+		say_wait(words, explanation, main);
+		break;
+	case CAUSE_LOCK:
+		if (main->tid == window->tid) {
+			say_wait(words, explanation, main);
+			break;
+		}
+		/* fall through */
+	default:
+		say_region(words, explanation, main, main_ns);
+		break;
+	}
+}
+
+void explain_in_words(struct explanation *explanation, const struct explain_settings *settings)
+{
+	struct words words = {explanation->sentence, sizeof(explanation->sentence), 0};
+	int64_t late_ns = explanation->window.late_ns, main_ns;
+	const struct explain_slice *main = explain_main(explanation, &main_ns);
+	int unknown;
+
+	explanation->sentence[0] = '\0';
+	if (!main || late_ns <= 0)
+		return;
+	if (main->cause == CAUSE_UNKNOWN) {
+		say(&words, "unknown: no event tells what CPU %d did", explanation->window.cpu);
+		return;
+	}
+	if (100 * main_ns < 97 * late_ns)
+		say(&words, "%d%%: ", (int)(100 * main_ns / late_ns));
+	say_cause(&words, explanation, main, main_ns, settings);
+	if (explanation->stack[0] && !of_cpu(main->cause) && main->tid != 0 &&
+	    main->tid != explanation->window.tid && main->phase == EXPLAIN_DISPATCH)
+		say(&words, "; last seen in %s", explanation->stack);
+	unknown = (int)(100 * (late_ns - explanation->explained_ns) / late_ns);
+	if (unknown > 5)
+		say(&words, "; %d%% unknown", unknown);
+}
