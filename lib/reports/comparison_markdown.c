@@ -7,7 +7,7 @@
 #include "ops.h"
 #include "record/record.h"
 #include "reports/comparison_facts.h"
-#include "reports/comparison_text.h"
+#include "reports/comparison_parts.h"
 #include "reports/comparison_words.h"
 
 /* Markdown (CommonMark with tables): plots in fences, verdicts as a table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORTS_COMPARISON_TEXT_H
-#define REPORTS_COMPARISON_TEXT_H
+#ifndef REPORTS_COMPARISON_PARTS_H
+#define REPORTS_COMPARISON_PARTS_H
 
 #include <jansson.h>
 #include <stdio.h>
