@@ -58,5 +58,6 @@ int run_measure(struct run *run);
 
 /* run_result.c: from threads, loads and snapshots to the record. */
 int run_fill_record(struct run *run);
+int run_fill_worst(struct run *run); /* run_worst.c */
 
 #endif
