@@ -180,30 +180,39 @@ static int find_v1_parent(const char *group, struct message *message)
 	return 0;
 }
 
+/* The controller's hierarchy, and the group that the caller is in; CGROUP_NONE: there is none. */
+static int find_own(struct mount *mount, struct cgroup *ret_own)
+{
+	struct cgroup own = {CGROUP_NONE};
+	char *mountinfo, path[PATH_MAX];
+	int result = machine_read("/proc/self/mountinfo", &mountinfo, NULL);
+
+	if (result < 0)
+		return result;
+	if (find_mount(mountinfo, "cgroup", "memory", mount))
+		own.version = CGROUP_V1;
+	else if (find_mount(mountinfo, "cgroup2", NULL, mount))
+		own.version = CGROUP_V2;
+	free(mountinfo);
+	own_path(own.version == CGROUP_V1 ? "memory" : "", path, sizeof(path));
+	if (own.version != CGROUP_NONE)
+		result = own_folder(mount, path, own.path, sizeof(own.path));
+	/* Hybrid machines mount v2 without its controllers. */
+	if (own.version == CGROUP_V2 &&
+	    !file_has_word(mount->point, "cgroup.controllers", "memory"))
+		own.version = CGROUP_NONE;
+	*ret_own = own;
+	return result;
+}
+
 int cgroup_detect(struct cgroup *ret_parent, struct message *message)
 {
-	struct cgroup parent = {CGROUP_NONE};
 	struct mount *mount = calloc(1, sizeof(*mount));
-	char *mountinfo = NULL, path[PATH_MAX];
-	int result = mount ? machine_read("/proc/self/mountinfo", &mountinfo, NULL) : -ENOMEM;
+	struct cgroup parent;
+	int result = mount ? find_own(mount, &parent) : -ENOMEM;
 
-	if (result < 0) {
-		message_set_errno(message, result, "cannot read /proc/self/mountinfo");
-		goto free_mount;
-	}
-	if (find_mount(mountinfo, "cgroup", "memory", mount))
-		parent.version = CGROUP_V1;
-	else if (find_mount(mountinfo, "cgroup2", NULL, mount))
-		parent.version = CGROUP_V2;
-	own_path(parent.version == CGROUP_V1 ? "memory" : "", path, sizeof(path));
-	if (parent.version != CGROUP_NONE)
-		result = own_folder(mount, path, parent.path, sizeof(parent.path));
-	/* Hybrid machines mount v2 without its controllers. */
-	if (parent.version == CGROUP_V2 &&
-	    !file_has_word(mount->point, "cgroup.controllers", "memory"))
-		parent.version = CGROUP_NONE;
 	if (result < 0)
-		message_set_errno(message, result, "own group");
+		message_set_errno(message, result, "cannot find the memory group of this process");
 	else if (parent.version == CGROUP_V1)
 		result = find_v1_parent(parent.path, message);
 	else if (parent.version == CGROUP_V2)
@@ -214,8 +223,6 @@ int cgroup_detect(struct cgroup *ret_parent, struct message *message)
 				     "cgroup_disable=memory): use --scope machine");
 	if (result == 0)
 		*ret_parent = parent;
-free_mount:
-	free(mountinfo);
 	free(mount);
 	return result;
 }
@@ -366,4 +373,34 @@ int cgroup_reclaim_all(const struct cgroup *group)
 			result = group_write(group, "memory.high", "max");
 	}
 	return result == -EAGAIN ? 0 : result; /* less than all could be freed */
+}
+
+uint64_t cgroup_room(void)
+{
+	struct mount *mount = calloc(1, sizeof(*mount));
+	uint64_t room = UINT64_MAX;
+	struct cgroup group;
+
+	if (mount && find_own(mount, &group) == 0 && group.version != CGROUP_NONE) {
+		size_t shortest = strlen(mount->point);
+
+		for (;;) {
+			struct cgroup_usage usage;
+			uint64_t left = UINT64_MAX;
+
+			/* v2's root group has neither usage nor limit. */
+			if (cgroup_read_usage(&group, &usage) == 0 &&
+			    usage.limit_bytes != UINT64_MAX)
+				left = usage.limit_bytes > usage.usage_bytes
+					       ? usage.limit_bytes - usage.usage_bytes
+					       : 0;
+			if (left < room)
+				room = left;
+			if (strlen(group.path) <= shortest)
+				break;
+			*strrchr(group.path, '/') = '\0';
+		}
+	}
+	free(mount);
+	return room;
 }

@@ -40,6 +40,10 @@ struct cgroup_usage {
 
 int cgroup_read_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);
 
+/* What the limits of the caller's own group and of those above it leave; UINT64_MAX: no limit, or
+ * none that can be read. */
+uint64_t cgroup_room(void);
+
 /* Drop what the group holds of page cache and the like (v1 force_empty, v2 memory.reclaim). */
 int cgroup_reclaim_all(const struct cgroup *group);
 

@@ -221,6 +221,25 @@ static void v1_counters(void **state)
 	assert_int_equal(cgroup_read_usage(&group, &usage), -ENOENT);
 }
 
+static void room_below_all_limits_above(void **state)
+{
+	lay_out(*state, V2_MOUNT, "0::/a/b\n");
+	testing_write(*state, V2 "/cgroup.controllers", "memory\n");
+	testing_write(*state, V2 "/a/memory.current", "3000000\n");
+	testing_write(*state, V2 "/a/memory.max", "max\n");
+	testing_write(*state, V2 "/a/b/memory.current", "1000000\n");
+	testing_write(*state, V2 "/a/b/memory.max", "max\n");
+	assert_true(cgroup_room() == UINT64_MAX);
+	testing_write(*state, V2 "/a/b/memory.max", "9000000\n");
+	assert_int_equal(cgroup_room(), 8000000);
+	testing_write(*state, V2 "/a/memory.max", "4000000\n");
+	assert_int_equal(cgroup_room(), 1000000);
+	testing_write(*state, V2 "/a/memory.max", "2000000\n");
+	assert_int_equal(cgroup_room(), 0);
+	testing_write(*state, "/proc/self/mountinfo", "");
+	assert_true(cgroup_room() == UINT64_MAX);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -233,6 +252,7 @@ int main(void)
 		CASE(v2_in_a_container_needs_help),
 		CASE(v2_group_is_made_and_limited),
 		CASE(v1_counters),
+		CASE(room_below_all_limits_above),
 	};
 
 	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
