@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/file.h"
+#include "base/json.h"
+
+int program_check_outputs(const char *json, struct message *message)
+{
+	const char *const paths[] = {json, getenv("SYSLATENCY_RECORD")};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		bool existed;
+		int fd;
+
+		if (!paths[i] || !*paths[i] || strcmp(paths[i], "-") == 0)
+			continue;
+		existed = access(paths[i], F_OK) == 0;
+		fd = open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		if (fd < 0)
+			return message_set_errno(message, -errno, "cannot write %s", paths[i]);
+		close(fd);
+		if (!existed)
+			unlink(paths[i]);
+	}
+	return 0;
+}
+
+void program_catch_signals(void (*handler)(int number))
+{
+	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = handler};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+bool program_wants_progress(const char *when)
+{
+	if (!when || strcmp(when, "auto") == 0)
+		return isatty(STDERR_FILENO);
+	return strcmp(when, "always") == 0;
+}
+
+static int write_record(const char *path, const struct record *record, struct message *message)
+{
+	json_t *json = record_to_json(record);
+	char *line = json ? json_line(json) : NULL;
+	size_t length = line ? strlen(line) : 0;
+	int error = -ENOMEM;
+
+	if (line) {
+		line[length] = '\n';
+		error = strcmp(path, "-") == 0 ? write_all(STDOUT_FILENO, line, length + 1)
+					       : file_replace(path, line, length + 1);
+	}
+	if (error)
+		message_set_errno(message, error, "cannot write the record to %s", path);
+	free(line);
+	json_decref(json);
+	return error;
+}
+
+int program_finish(struct record *record, const char *json, int argc, char **argv,
+		   int (*print)(const struct record *record), struct message *message)
+{
+	const char *path = getenv("SYSLATENCY_RECORD");
+	int error = 0;
+
+	record->command = json_array();
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(record->command, json_string_or_null(argv[i]));
+	if (!json || strcmp(json, "-") != 0)
+		error = print(record);
+	if (json)
+		error = error ?: write_record(json, record, message);
+	if (!error && path && *path)
+		error = write_record(path, record, message);
+	if (error == -EIO || fflush(stdout) == EOF || ferror(stdout))
+		return message_set(message, -EIO, "cannot write the result to standard output");
+	if (error)
+		return error;
+	if (json_object_size(record->metrics) == 0)
+		return EXIT_SKIPPED;
+	return record->verdict == VERDICT_INVALID ? EXIT_INVALID : EXIT_DONE;
+}

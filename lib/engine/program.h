@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENGINE_PROGRAM_H
+#define ENGINE_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "base/message.h"
+#include "record/record.h"
+
+/* What programs that measure do alike around their one call. */
+
+/* Can @json (NULL, "-" or a file) and $SYSLATENCY_RECORD be written? To be told before measuring,
+ * not after. -errno. */
+int program_check_outputs(const char *json, struct message *message);
+
+/* SIGINT, SIGTERM, SIGHUP: @handler; a closed standard output is an error, no signal. */
+void program_catch_signals(void (*handler)(int number));
+
+/* @when: NULL or "auto" (standard error is a terminal), "always", "never". */
+bool program_wants_progress(const char *when);
+
+/*
+ * Puts the command line into the record, prints it by @print (not when @json is "-"), writes it to
+ * @json and to $SYSLATENCY_RECORD. The exit code: EXIT_DONE, EXIT_INVALID, EXIT_SKIPPED (nothing
+ * could be measured); -errno with @message.
+ */
+int program_finish(struct record *record, const char *json, int argc, char **argv,
+		   int (*print)(const struct record *record), struct message *message);
+
+#endif
