@@ -5,7 +5,7 @@
 # buffers are held pinned in the same memory group. "{variant}" becomes the label of the arm's kernel.
 lab_matrix_command() {
 	# shellcheck disable=SC2054 # commas of one word
-	rest=(gem_syslatency -t 8 --measure thp --pace 10ms --backend drm-dumb --variant '{variant}'
+	rest=(gem_syslatency -t 10 --measure thp --pace 10ms --backend drm-dumb --variant '{variant}'
 		--load gem,swap --limit 320M --footprint 128M --swap zram:1G)
 }
 
