@@ -27,7 +27,10 @@ lab_debian_kernel() {
 		[ -e "$folder/ready" ] && { echo "${folder%/}" && return 0; }
 	done
 	command -v apt-cache >/dev/null || return 1
-	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -1)
+	# A new machine has no package lists.
+	apt-cache show linux-image-amd64 >/dev/null 2>&1 || apt-get update -q >/dev/null 2>&1 || return 1
+	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p')
+	package=${package%%$'\n'*}
 	[ -n "$package" ] || return 1
 	file=$(lab_package "$package") || return 1
 	release=${package#linux-image-}
