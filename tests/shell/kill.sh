@@ -4,22 +4,46 @@
 . "$(dirname "$0")/lib.sh"
 
 kills=${SYSLATENCY_KILLS:-50}
+mark=$$-$RANDOM
+export KILL_MARK=$mark
 if [ "$(id -u)" -ne 0 ]; then
 	skip "SIGKILL at random moments" "not root: nothing on the machine is changed"
 	finish
 	exit 0
 fi
 
+# Programs of others may run beside this test: groups and journals count by the pid in their name.
+ours=
+is_ours() { case " $ours " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+# While a program (or its guardian) holds the machine-wide lock, swap and knobs are as it set them.
+await_lock() {
+	for _ in $(seq 600); do
+		[ ! -e /run/syslatency/lock ] || flock -n /run/syslatency/lock true && return
+		sleep 0.1
+	done
+}
+
 # Everything that a run may change, as text.
 state() {
+	local path pid
+	await_lock
 	cat /proc/swaps
-	cat /proc/sysvipc/shm
-	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
-	head -n 1 /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/khugepaged/* \
+	awk '{ print $2, $4, $7 }' /proc/sysvipc/shm
+	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null | while read -r path; do
+		pid=${path##*/syslatency-}
+		! is_ours "${pid%%-*}" || echo "$path"
+	done
+	for path in /run/syslatency/*.journal; do
+		pid=${path##*/}
+		! is_ours "${pid%.journal}" || echo "$path"
+	done
+	for path in /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/khugepaged/*_* \
 		/sys/block/zram*/disksize /sys/block/zram*/comp_algorithm /proc/sys/vm/swappiness \
-		/proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/shmmax 2>/dev/null |
-		grep -vE '^(full_scans|pages_collapsed)$' | awk '/==>/ { name = $2 } !/==>/ && name !~ /full_scans|pages_collapsed/ { print name, $0 }'
-	find /run/syslatency -name "*.journal" 2>/dev/null
+		/proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/shmmax; do
+		case "$path" in */full_scans | */pages_collapsed) continue ;; esac
+		[ ! -r "$path" ] || echo "$path $(head -n 1 "$path")"
+	done
 }
 
 # Our programs that carry our mark in their environment: children, guardians and samplers included.
@@ -32,8 +56,6 @@ marked() {
 	done
 }
 
-mark=$$-$RANDOM
-export KILL_MARK=$mark
 before=$(state)
 bad=0
 survivors=0
@@ -49,6 +71,7 @@ for i in $(seq "$kills"); do
 	pid=$!
 	sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
 	[ $((RANDOM % 4)) -eq 0 ] && sleep 1.2
+	ours="$ours $pid $(marked | tr '\n' ' ')"
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	for _ in $(seq 100); do
@@ -58,7 +81,7 @@ for i in $(seq "$kills"); do
 	left=$(marked)
 	if [ -n "$left" ]; then
 		survivors=$((survivors + 1))
-		echo "# after kill $i these live: $(for p in $left; do tr '\0' ' ' </proc/$p/cmdline; done 2>/dev/null)"
+		echo "# after kill $i these live: $(for p in $left; do tr '\0' ' ' <"/proc/$p/cmdline"; done 2>/dev/null)"
 	fi
 	after=$(state)
 	if [ "$after" != "$before" ]; then

@@ -51,8 +51,8 @@ static void null_series_stay_quiet(void **state)
 /* A step of 1.5, looked for after each commit until five lie after it. */
 static void a_step_is_found_soon(void **state)
 {
-	static const int runs[] = { 5, 7, 10 };
-	static const double least[] = { 0.66, 0.75, 0.85 };
+	static const int runs[] = {5, 7, 10};
+	static const double least[] = {0.66, 0.75, 0.85};
 	struct random random;
 
 	for (size_t set = 0; set < COUNT(runs); set++) {
