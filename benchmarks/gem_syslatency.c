@@ -144,6 +144,21 @@ static int choose_backend(struct settings *settings, struct message *message)
 	return 0;
 }
 
+/* Whatever is to be explained or drawn needs all events, unless the user says otherwise. */
+static void choose_trace(struct settings *settings)
+{
+	struct run_settings *run = &settings->run;
+	bool wanted = settings->explain > 0 || run->break_above_ns > 0 || run->perfetto_path;
+
+	if (settings->trace)
+		run->trace_level = strcmp(settings->trace, "full") == 0	   ? 2
+				   : strcmp(settings->trace, "light") == 0 ? 1
+									   : 0;
+	else
+		run->trace_level = wanted ? 2 : 0;
+	run->worst = (unsigned int)settings->explain;
+}
+
 /* IGT's flags and ours, resolved into run settings. */
 static int resolve(struct settings *settings, struct message *message)
 {
@@ -192,6 +207,7 @@ static int resolve(struct settings *settings, struct message *message)
 		run->warmup_ns = !run->pure_drop_in	? NS_PER_S
 				 : settings->file_cache ? 5 * NS_PER_S
 							: 0;
+	choose_trace(settings);
 	error = choose_loads(settings, message);
 	if (!error)
 		error = choose_rates(settings, message);
@@ -275,6 +291,8 @@ static int report(const struct settings *settings, struct record *record, int ar
 {
 	const char *path = getenv("SYSLATENCY_RECORD");
 	bool json_to_stdout = settings->json && strcmp(settings->json, "-") == 0;
+	bool broke = settings->run.break_above_ns > 0 && record->latency.count > 0 &&
+		     record->latency.max_ns > settings->run.break_above_ns;
 	struct message message;
 	int error = 0;
 
@@ -285,6 +303,8 @@ static int report(const struct settings *settings, struct record *record, int ar
 		print_igt(record, settings);
 		if (!settings->run.pure_drop_in && !settings->field_given)
 			report_find("text")->run(stdout, record);
+		if (settings->explain > 0 || broke)
+			report_find("causes")->run(stdout, record);
 	}
 	if (settings->json)
 		error = write_record(settings->json, record, &message);
@@ -302,6 +322,8 @@ static int report(const struct settings *settings, struct record *record, int ar
 	if (record->latency.count == 0)
 		return fail(EXIT_FAILED,
 			    "no sample was taken: the run was too short or was stalled");
+	if (broke)
+		return EXIT_REGRESSION;
 	if (record->verdict == VERDICT_INVALID && !settings->run.pure_drop_in)
 		return EXIT_INVALID;
 	return EXIT_DONE;
@@ -310,7 +332,7 @@ static int report(const struct settings *settings, struct record *record, int ar
 static int check_outputs(const struct settings *settings, struct message *message)
 {
 	const char *const paths[] = {settings->json, settings->run.samples_path,
-				     getenv("SYSLATENCY_RECORD")};
+				     settings->run.perfetto_path, getenv("SYSLATENCY_RECORD")};
 
 	/* Said before minutes of measuring, not after. */
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {

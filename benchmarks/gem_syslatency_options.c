@@ -79,10 +79,23 @@ static int option_swap(void *data, const char *argument, struct message *message
 	return 0;
 }
 
+static int option_explain(void *data, const char *argument, struct message *message)
+{
+	struct settings *settings = data;
+
+	settings->explain = SAMPLING_WORST;
+	if (argument && parse_int64(argument, 1, SAMPLING_WORST, &settings->explain) < 0)
+		return message_set(message, -EINVAL,
+				   "--explain: '%s' is no count: write a number from 1 to %d",
+				   argument, SAMPLING_WORST);
+	return 0;
+}
+
 static const char *const measure_choices[] = {"wakeup", "thp", NULL};
 static const char *const variant_choices[] = {"baseline", "stock", "mapping", "mlock", NULL};
 static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
 static const char *const sched_choices[] = {"fifo", "other", NULL};
+static const char *const trace_choices[] = {"off", "light", "full", NULL};
 static const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
 #define AT(member) .offset = offsetof(struct settings, member)
@@ -265,6 +278,34 @@ const struct option_row gem_syslatency_rows[] = {
 	 .long_name = "force",
 	 AT(force),
 	 .help = "allow loads beyond the available memory"},
+
+	{.kind = OPTION_SECTION, .long_name = "Causes"},
+	{.kind = OPTION_CALL,
+	 .long_name = "explain",
+	 .argument = "N",
+	 .call = option_explain,
+	 .optional_argument = 1,
+	 .help = "say why the N worst delays (default 10) happened; traces fully"},
+	{.kind = OPTION_CHOICE,
+	 .long_name = "trace",
+	 .argument = "LEVEL",
+	 AT(trace),
+	 .choices = trace_choices,
+	 .help = "kernel events to collect: off (default), light (scheduler, reclaim), full "
+		 "(and interrupts, locks, stacks)"},
+	{.kind = OPTION_DURATION,
+	 .long_name = "break-above",
+	 .argument = "TIME",
+	 AT(run.break_above_ns),
+	 .minimum = 1,
+	 .maximum = LONGEST_NS,
+	 .unit_ns = NS_PER_US,
+	 .help = "end at the first delay above TIME (bare number: us), explain it, exit 3"},
+	{.kind = OPTION_STRING,
+	 .long_name = "perfetto",
+	 .argument = "FILE",
+	 AT(run.perfetto_path),
+	 .help = "write the events around the worst delays for ui.perfetto.dev"},
 
 	{.kind = OPTION_SECTION, .long_name = "Result"},
 	{.kind = OPTION_STRING,

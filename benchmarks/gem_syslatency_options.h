@@ -17,7 +17,8 @@ struct settings {
 	/* ours */
 	struct run_settings run;
 	const char *measure, *backend, *variant, *scope, *sched, *cpus, *json, *progress;
-	const char *load_rates;
+	const char *load_rates, *trace;
+	int64_t explain; /* delays to explain in the report; 0: none */
 	int64_t threads, seed;
 	bool force, reset, leak;
 	bool threads_given, interval_given, warmup_given, seed_given, priority_given;

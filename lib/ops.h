@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "base/random.h"
 #include "record/claim.h"
+#include "record/explain.h"
 #include "record/sampling.h"
 #include "record/variant.h"
 #include "sys/cgroup.h"
@@ -189,6 +190,7 @@ struct measure_ops {
 	bool in_memcg;	   /* the sampler belongs inside the group (thp) */
 	bool can_schedule; /* SCHEDULE_FIXED makes sense */
 	bool has_phases;   /* fills sampling_thread.phases */
+	enum explain_subject subject; /* what a sample is; default: a wakeup */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);
 	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to
@@ -201,21 +203,39 @@ struct measure_ops {
 /* ---- cause: collectors of why ---- */
 
 struct cause_settings {
-	int level;	    /* 0 off, 1 light, 2 full */
+	int level;	    /* 1 light, 2 full */
 	unsigned int worst; /* N delays to explain */
 	struct cpu_list cpus;
 	struct knobs *knobs;
+	/* Ready, not yet sampling; NULL: only find out whether it works here. */
+	const struct sampling_thread *threads;
+	size_t thread_count;
+	enum explain_subject subject; /* what a sample of the measure is */
+	bool guest;		      /* a virtual machine */
+	const char *perfetto_path;    /* NULL: none */
+};
+
+/* What a run has come to when collecting ends. */
+struct cause_end {
+	const struct sampling_thread *threads; /* all ended */
+	size_t thread_count;
+	int64_t begin_ns; /* of the measured window */
 };
 
 struct cause_ops {
 	const char *name, *summary;
+	/* -ENOTSUP, -EACCES...: what is missing and what would enable it in @message. */
 	int (*start)(const struct cause_settings *settings, void **ret_state,
 		     struct message *message);
 	/* Called about ten times a second during the run with the threads' shared state. */
 	void (*poll)(void *state, const struct sampling_thread *threads, size_t count);
-	/* Ends collecting and adds "trace_level", "causes" to the record. */
-	int (*finish)(void *state, const struct sampling_thread *threads, size_t count,
-		      struct record *record, struct message *message);
+	/*
+	 * Ends collecting, frees the state and adds to the record, whose latencies and counters are
+	 * filled: "causes", "trace_level" (tracefs), "counters.causes". @end NULL: end and free
+	 * only.
+	 */
+	int (*finish)(void *state, const struct cause_end *end, struct record *record,
+		      struct message *message);
 };
 
 /* ---- report: a record or a comparison for people ---- */

@@ -221,7 +221,7 @@ static void check_causes(json_t *result)
 		cpu_list_allowed(0, &settings.cpus);
 		error = causes[i]->start(&settings, &state, &message);
 		if (!error && causes[i]->finish)
-			causes[i]->finish(state, NULL, 0, scratch, NULL);
+			causes[i]->finish(state, NULL, scratch, NULL);
 		add(result, "causes", causes[i]->name, error, message.text);
 		cpu_list_free(&settings.cpus);
 		record_free(scratch);

@@ -110,6 +110,9 @@ static int execute(struct run *run)
 		error = run_measure(run);
 	if (!error)
 		error = run_fill_record(run);
+	if (!error)
+		run_finish_causes(run);
+	run_abandon_causes(run);
 	stop_everything(run);
 	if (!error)
 		judge(run);

@@ -342,6 +342,9 @@ static json_t *settings_object(const struct run *run)
 	json_put(object, "offered_per_s", rates);
 	json_put(object, "leak", json_boolean(settings->backend_settings.leak));
 	json_put(object, "reset", json_boolean(settings->reset));
+	json_put(object, "break_above_us",
+		 settings->break_above_ns > 0 ? json_real((double)settings->break_above_ns / 1e3)
+					      : json_null());
 	json_put(object, "clock_read_ns",
 		 json_number_or_null(settings->measure_settings.clock_cost_ns));
 	free(cpus);

@@ -13,6 +13,7 @@
 #include "sys/swap.h"
 
 #define RUN_LOADS_MAX 8
+#define RUN_CAUSES_MAX 8
 
 /* What happened around one of the worst delays: counters over the ticks that hold it. */
 struct worst_context {
@@ -34,7 +35,8 @@ struct run {
 	size_t load_count;
 	struct sampler *sampler;
 	struct kmsg *kmsg;
-	struct snapshot *origin; /* before any load: what is pinned since then is ours */
+	void *cause_states[RUN_CAUSES_MAX]; /* in the order of causes[]; NULL: not collecting */
+	struct snapshot *origin;	    /* before any load: what is pinned since then is ours */
 	struct snapshot *before, *after, *tick;
 	struct snapshot_series *series;
 	struct worst_context *contexts; /* one for each slot of each thread's worst */
@@ -55,6 +57,15 @@ const struct backend_ops *run_choose_backend(const struct run_settings *settings
 int run_start_loads(struct run *run);
 int run_warm_up(struct run *run);
 int run_measure(struct run *run);
+
+/*
+ * run_causes.c: collectors of why. What cannot collect is noted and left out: no run fails for it.
+ * The last ends what run_finish_causes() did not.
+ */
+void run_start_causes(struct run *run);
+void run_poll_causes(struct run *run);
+void run_finish_causes(struct run *run);
+void run_abandon_causes(struct run *run);
 
 /* run_result.c: from threads, loads and snapshots to the record. */
 int run_fill_record(struct run *run);

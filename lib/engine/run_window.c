@@ -208,6 +208,15 @@ static bool above_threshold(struct run *run)
 	return false;
 }
 
+static void note_break(struct run *run)
+{
+	char text[32];
+
+	record_note(run->record, "ended at the first delay above %s, %.1f s into the window",
+		    format_duration(run->settings->break_above_ns, text, sizeof(text)),
+		    (double)(clock_now_ns() - run->begin_ns) / NS_PER_S);
+}
+
 static int watch(struct run *run, int64_t deadline_ns)
 {
 	int64_t next_tick_ns = run->begin_ns + TICK_NS;
@@ -225,6 +234,7 @@ static int watch(struct run *run, int64_t deadline_ns)
 			return message_set(
 				run->message, error == -ECHILD ? -EIO : error,
 				"the sampler process ended by itself: see the kernel log");
+		run_poll_causes(run);
 		watch_loads(run);
 		if (run->series)
 			snapshot_series_sample(run->series, clock_now_ns());
@@ -235,6 +245,7 @@ static int watch(struct run *run, int64_t deadline_ns)
 		tell_progress(run, RUN_MEASURING, deadline_ns - clock_now_ns());
 		if (above_threshold(run)) {
 			run->broke_above = true;
+			note_break(run);
 			break;
 		}
 	}
@@ -252,6 +263,7 @@ int run_measure(struct run *run)
 		error = snapshot_series_open(group, &run->series);
 	if (error)
 		return message_set_errno(run->message, error, "cannot read the kernel's counters");
+	run_start_causes(run);
 	run->begin_ns = clock_now_ns() + NS_PER_MS;
 	error = sampler_begin(run->sampler, run->begin_ns);
 	if (error)

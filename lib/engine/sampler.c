@@ -13,9 +13,9 @@
 #include "base/parse.h"
 #include "engine/sampler_process.h"
 #include "engine/samples.h"
-#include "engine/steal.h"
 #include "sys/knob.h"
 #include "sys/rt.h"
+#include "sys/steal.h"
 
 #define START_LIMIT_NS (20 * NS_PER_S)
 #define STOP_LIMIT_NS (750 * NS_PER_MS)

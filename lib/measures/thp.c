@@ -259,6 +259,7 @@ const struct measure_ops measure_thp = {
 	.claims = thp_claims,
 	.in_memcg = true,
 	.has_phases = true,
+	.subject = SUBJECT_INTERVAL,
 	.scratch_bytes = sizeof(struct thp_scratch),
 	.check = thp_check,
 	.prepare = thp_prepare,

@@ -186,6 +186,13 @@ static int longest_first(const void *a, const void *b)
 	return left < right ? 1 : left > right ? -1 : 0;
 }
 
+/* Handlers of the kernel's own timers take microseconds; in a device's anything may happen. */
+static bool is_timer_handler(const struct explain_slice *label)
+{
+	return label->cause == CAUSE_IRQ &&
+	       (strncmp(label->name, "timer ", 6) == 0 || strcmp(label->name, "local timer") == 0);
+}
+
 /* May time without an event on the CPU have been stolen? */
 static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 {
@@ -193,6 +200,8 @@ static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 
 	if (!segment->whole || label->cause == CAUSE_STOPPED || label->cause == CAUSE_BLOCKED)
 		return false;
+	if (is_timer_handler(label))
+		return segment->ns >= STEAL_LEAST_NS;
 	/* The interrupt of the timer itself did not come. */
 	if (label->phase == EXPLAIN_TIMER)
 		return segment->ns >=
@@ -223,7 +232,8 @@ static int take_stolen(struct segments *segments, const struct explain_window *w
 			continue;
 		if (stolen_ns <= 0) {
 			/* Below a tick, or on a host that does not tell, there are only signs. */
-			if (!settings->guest || label.phase != EXPLAIN_TIMER ||
+			if (!settings->guest ||
+			    (label.phase != EXPLAIN_TIMER && !is_timer_handler(&label)) ||
 			    (window->steal_ns >= 0 && segment->ns > settings->tick_ns))
 				continue;
 			stolen_ns = segment->ns;

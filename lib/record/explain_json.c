@@ -7,7 +7,8 @@
 
 #include "base/json.h"
 
-#define SLICES_KEPT 8 /* in a record, whose line stays small */
+/* In a record, whose line stays small: so many, and none below a hundredth of the delay. */
+#define SLICES_KEPT 6
 
 static json_t *us(int64_t ns)
 {
@@ -94,7 +95,9 @@ json_t *explanation_json(const struct explanation *explanation, int64_t begin_ns
 		 json_real(window->late_ns > 0 ? 100.0 * (double)explanation->explained_ns /
 							 (double)window->late_ns
 					       : 0));
-	for (size_t i = 0; i < explanation->slice_count && i < SLICES_KEPT; i++)
+	for (size_t i = 0; i < explanation->slice_count && i < SLICES_KEPT &&
+			   explanation->slices[i].ns >= window->late_ns / 100;
+	     i++)
 		json_array_append_new(slices, slice_json(&explanation->slices[i]));
 	json_put(object, "slices", slices);
 	json_put(object, "evidence", evidence_json(explanation));

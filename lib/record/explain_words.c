@@ -205,13 +205,16 @@ static void say_theft(struct words *words, const struct explanation *explanation
 }
 
 static void say_task_cause(struct words *words, const struct explanation *explanation,
-			   const struct explain_slice *main)
+			   const struct explain_slice *main,
+			   const struct explain_settings *settings)
 {
 	if (main->phase == EXPLAIN_TIMER) {
 		say_duration(words, "the timer fired ", explanation->phase_ns[EXPLAIN_TIMER],
 			     " late while ");
 		say_task(words, main);
-		say(words, " ran: interrupts were off");
+		say(words, settings->guest
+				   ? " ran: interrupts were off, or the host stopped the CPU"
+				   : " ran: interrupts were off");
 		return;
 	}
 	say_task(words, main);
@@ -265,7 +268,7 @@ static void say_cause(struct words *words, const struct explanation *explanation
 		say(words, "CPU %d was idle: waking it took so long", window->cpu);
 		break;
 	case CAUSE_TASK:
-		say_task_cause(words, explanation, main);
+		say_task_cause(words, explanation, main, settings);
 		break;
 	case CAUSE_SELF:
 		say(words, window->subject == SUBJECT_WAKEUP

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -318,6 +319,26 @@ int knobs_make_group(struct knobs *knobs, const char *path, struct message *mess
 int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct message *message)
 {
 	return make_directory(knobs, UNDO_TRACE_INSTANCE, path, message);
+}
+
+int knobs_mount_tracefs(struct knobs *knobs, struct message *message)
+{
+	const char *fields[] = {TRACEFS_PLACE};
+	uint64_t sequence;
+	int result;
+
+	if (machine_root()[0])
+		return message_set(message, -ENOTSUP, "a machine in a folder has no tracefs");
+	result = add(knobs, UNDO_MOUNT, fields, &sequence, message);
+	if (result < 0)
+		return result;
+	if (mount("tracefs", TRACEFS_PLACE, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) <
+	    0) {
+		result = message_set_errno(message, -errno, "cannot mount tracefs at %s",
+					   TRACEFS_PLACE);
+		drop(knobs, sequence);
+	}
+	return result;
 }
 
 int knobs_own_tree(struct knobs *knobs, const char *path, struct message *message)

@@ -47,6 +47,12 @@ int knobs_write_reversibly(struct knobs *knobs, const char *path, const char *va
 int knobs_make_group(struct knobs *knobs, const char *path, struct message *message);
 int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct message *message);
 
+/*
+ * Mounts tracefs at /sys/kernel/tracing, where it belongs; undo: unmount, unless others use it by
+ * then. -EBUSY: something is mounted there already.
+ */
+int knobs_mount_tracefs(struct knobs *knobs, struct message *message);
+
 /* A file or directory tree of the program's own making (file-cache files); undo: remove it. */
 int knobs_own_tree(struct knobs *knobs, const char *path, struct message *message);
 

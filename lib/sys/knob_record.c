@@ -81,6 +81,11 @@ static bool check_trace_instance(const char *const *fields)
 	return is_under(fields[0], prefixes) && has_own_name(fields[0]);
 }
 
+static bool check_mount(const char *const *fields)
+{
+	return strcmp(fields[0], TRACEFS_PLACE) == 0;
+}
+
 static bool check_tree(const char *const *fields)
 {
 	return is_plain_path(fields[0]) && has_own_name(fields[0]);
@@ -120,6 +125,7 @@ static const struct verb_kind kinds[UNDO_VERBS] = {
 	[UNDO_WRITE] = {"write", 2, true, check_write},
 	[UNDO_GROUP] = {"group", 1, false, check_group},
 	[UNDO_TRACE_INSTANCE] = {"trace-instance", 1, false, check_trace_instance},
+	[UNDO_MOUNT] = {"mount", 1, false, check_mount},
 	[UNDO_TREE] = {"tree", 1, false, check_tree},
 	[UNDO_SWAP] = {"swap", 3, true, check_swap},
 	[UNDO_SEGMENT] = {"segment", 2, false, check_segment},

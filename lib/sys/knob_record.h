@@ -14,6 +14,7 @@
  *	write PATH VALUE
  *	group PATH
  *	trace-instance PATH
+ *	mount PATH
  *	tree PATH
  *	swap DEVICE HOT_ADDED ALGORITHM
  *	segment SHMID CREATOR_PID
@@ -28,6 +29,7 @@ enum undo_verb {
 	UNDO_WRITE,
 	UNDO_GROUP,
 	UNDO_TRACE_INSTANCE,
+	UNDO_MOUNT,
 	UNDO_TREE,
 	UNDO_SWAP,
 	UNDO_SEGMENT,
@@ -36,6 +38,7 @@ enum undo_verb {
 	UNDO_VERBS
 };
 
+#define TRACEFS_PLACE "/sys/kernel/tracing" /* the one place where anything is mounted */
 #define UNDO_FIELDS 6
 #define UNDO_LINE_BYTES 32768 /* longest line, with its NUL */
 

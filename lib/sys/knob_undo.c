@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -103,6 +104,16 @@ static int remove_trace_instance(struct undo_record *record, const struct undo_c
 	return result < 0 ? message_set_errno(message, result, "cannot remove trace instance %s",
 					      record->fields[0])
 			  : 0;
+}
+
+/* When somebody else has come to use it meanwhile, it stays. */
+static int unmount(struct undo_record *record, const struct undo_context *context,
+		   struct message *message)
+{
+	if (umount2(record->fields[0], UMOUNT_NOFOLLOW) < 0 && errno != EBUSY && errno != EINVAL &&
+	    errno != ENOENT)
+		return message_set_errno(message, -errno, "cannot unmount %s", record->fields[0]);
+	return 0;
 }
 
 static int remove_tree(struct undo_record *record, const struct undo_context *context,
@@ -251,6 +262,7 @@ static const struct undo_step {
 	{UNDO_SWAP, remove_swap, true},
 	{UNDO_GROUP, remove_group, true},
 	{UNDO_TRACE_INSTANCE, remove_trace_instance, true},
+	{UNDO_MOUNT, unmount, true},
 	{UNDO_TREE, remove_tree, true},
 	{UNDO_WRITE, restore_value, true},
 	{UNDO_SCHEDULING, restore_scheduling, true},

@@ -186,6 +186,29 @@ static void test_hog_beside_steal(void **state)
 	assert_says(&e, "hog");
 }
 
+static void test_stolen_in_a_timer_handler(void **state)
+{
+	/* No handler of the kernel's own timers takes 2.4 ms: the CPU was stopped inside it. */
+	const struct trace_event events[] = {
+		switched(-300, 0, SAMPLER, STATE_SLEEPING, "sampler", LOAD, "load", 120),
+		plain(10, 0, LOAD, TRACE_IRQ_ENTER, CAUSE_IRQ, "local timer"),
+		plain(12, 0, LOAD, TRACE_IRQ_ENTER, CAUSE_IRQ, "timer posix_timer_fn"),
+		waking(20, 0, LOAD, SAMPLER),
+		plain(2420, 0, LOAD, TRACE_IRQ_LEAVE, CAUSE_IRQ, NULL),
+		plain(2424, 0, LOAD, TRACE_IRQ_LEAVE, CAUSE_IRQ, NULL),
+		switched(2430, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(2440, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 2400000);
+	EXPLAIN(events, &window, &real_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
+	assert_true(charged(&e, CAUSE_IRQ) > 2400000);
+}
+
 static void test_softirq(void **state)
 {
 	const struct trace_event events[] = {
@@ -450,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_stolen),
 		cmocka_unit_test(test_possibly_stolen),
 		cmocka_unit_test(test_hog_beside_steal),
+		cmocka_unit_test(test_stolen_in_a_timer_handler),
 		cmocka_unit_test(test_softirq),
 		cmocka_unit_test(test_irq_entered_before),
 		cmocka_unit_test(test_compaction_of_a_task),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/steal.h"
+#include "sys/steal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

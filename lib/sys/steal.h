@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ENGINE_STEAL_H
-#define ENGINE_STEAL_H
+#ifndef SYS_STEAL_H
+#define SYS_STEAL_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/steal.h"
+#include "sys/steal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The events, and what each means to a replay. What an event holds is read from the kernel's own
+ * description, so that a kernel that moves or renames fields is read right, and one that lacks an
+ * event is only blind in that place.
+ */
+#include "causes/tracefs_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs/tracefs.h>
+
+#define LIGHT 1
+#define FULL 2
+
+#define REGION(level_, system_, begin, end, cause_)                                                \
+	{.system = system_, .name = begin, .level = level_, .kind = TRACE_ENTER, .cause = cause_}, \
+	{                                                                                          \
+		.system = system_, .name = end, .level = level_, .kind = TRACE_LEAVE,              \
+		.cause = cause_                                                                    \
+	}
+
+#define VECTOR(name_, label_)                                                  \
+	{.system = "irq_vectors",                                              \
+	 .name = name_ "_entry",                                               \
+	 .level = FULL,                                                        \
+	 .kind = TRACE_IRQ_ENTER,                                              \
+	 .cause = CAUSE_IRQ,                                                   \
+	 .label = label_},                                                     \
+	{                                                                      \
+		.system = "irq_vectors", .name = name_ "_exit", .level = FULL, \
+		.kind = TRACE_IRQ_LEAVE, .cause = CAUSE_IRQ, .label = label_   \
+	}
+
+const struct event_row event_rows[] = {
+	{.system = "sched",
+	 .name = "sched_switch",
+	 .level = LIGHT,
+	 .required = true,
+	 .kind = TRACE_SWITCH,
+	 .fields = {"prev_state", "prev_comm", "next_pid", "next_comm", "next_prio", "prev_pid"}},
+	{.system = "sched",
+	 .name = "sched_waking",
+	 .level = LIGHT,
+	 .required = true,
+	 .kind = TRACE_WAKING,
+	 .fields = {"pid", "comm", "target_cpu"}},
+	REGION(LIGHT, "vmscan", "mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end",
+	       CAUSE_DIRECT_RECLAIM),
+	REGION(LIGHT, "vmscan", "mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end",
+	       CAUSE_MEMCG_RECLAIM),
+	REGION(LIGHT, "vmscan", "mm_vmscan_memcg_softlimit_reclaim_begin",
+	       "mm_vmscan_memcg_softlimit_reclaim_end", CAUSE_MEMCG_RECLAIM),
+	REGION(LIGHT, "vmscan", "mm_vmscan_node_reclaim_begin", "mm_vmscan_node_reclaim_end",
+	       CAUSE_DIRECT_RECLAIM),
+	{.system = "vmscan",
+	 .name = "mm_shrink_slab_start",
+	 .level = LIGHT,
+	 .kind = TRACE_ENTER,
+	 .cause = CAUSE_SHRINKER,
+	 .fields = {"shrink"}},
+	{.system = "vmscan",
+	 .name = "mm_shrink_slab_end",
+	 .level = LIGHT,
+	 .kind = TRACE_LEAVE,
+	 .cause = CAUSE_SHRINKER,
+	 .fields = {"shrink"}},
+	{.system = "vmscan",
+	 .name = "mm_vmscan_lru_shrink_inactive",
+	 .level = LIGHT,
+	 .kind = TRACE_RECLAIMED,
+	 .fields = {"nr_scanned", "nr_reclaimed", "reclaim_flags"}},
+	REGION(LIGHT, "compaction", "mm_compaction_begin", "mm_compaction_end", CAUSE_COMPACTION),
+	{.system = "huge_memory",
+	 .name = "mm_collapse_huge_page",
+	 .level = LIGHT,
+	 .kind = TRACE_COLLAPSE},
+	REGION(LIGHT, "writeback", "writeback_start", "writeback_written", CAUSE_WRITEBACK),
+	{.system = "irq",
+	 .name = "irq_handler_entry",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_ENTER,
+	 .cause = CAUSE_IRQ,
+	 .fields = {"irq", "name"}},
+	{.system = "irq",
+	 .name = "irq_handler_exit",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_LEAVE,
+	 .cause = CAUSE_IRQ,
+	 .fields = {"irq"}},
+	{.system = "irq",
+	 .name = "softirq_entry",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_ENTER,
+	 .cause = CAUSE_SOFTIRQ,
+	 .fields = {"vec"}},
+	{.system = "irq",
+	 .name = "softirq_exit",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_LEAVE,
+	 .cause = CAUSE_SOFTIRQ,
+	 .fields = {"vec"}},
+	VECTOR("local_timer", "local timer"),
+	VECTOR("reschedule", "reschedule"),
+	VECTOR("call_function", "call function"),
+	VECTOR("call_function_single", "call function"),
+	VECTOR("irq_work", "irq work"),
+	{.system = "timer",
+	 .name = "hrtimer_expire_entry",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_ENTER,
+	 .cause = CAUSE_IRQ,
+	 .fields = {"function"}},
+	{.system = "timer",
+	 .name = "hrtimer_expire_exit",
+	 .level = FULL,
+	 .kind = TRACE_IRQ_LEAVE,
+	 .cause = CAUSE_IRQ},
+	{.system = "lock",
+	 .name = "contention_begin",
+	 .level = FULL,
+	 .kind = TRACE_ENTER,
+	 .cause = CAUSE_LOCK,
+	 .fields = {"flags"}},
+	{.system = "lock",
+	 .name = "contention_end",
+	 .level = FULL,
+	 .kind = TRACE_LEAVE,
+	 .cause = CAUSE_LOCK},
+	/* Written by a trigger of sched_waking; there is nothing to enable. */
+	{.system = "ftrace",
+	 .name = "kernel_stack",
+	 .level = FULL,
+	 .kind = TRACE_STACK,
+	 .fields = {"caller"}},
+};
+
+const size_t event_row_count = sizeof(event_rows) / sizeof(event_rows[0]);
+
+/* Optional as a whole: interrupts of x86 have names of their own, others go by irq_handler_*. */
+static bool is_worth_telling(const struct event_row *row)
+{
+	return strcmp(row->system, "irq_vectors") != 0 && !strstr(row->name, "softlimit") &&
+	       !strstr(row->name, "node_reclaim");
+}
+
+static struct tep_format_field *find_field(struct tep_event *event, const char *names)
+{
+	while (names && *names) {
+		size_t length = strcspn(names, "|");
+		char name[64];
+		struct tep_format_field *field;
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, names);
+		field = tep_find_field(event, name);
+		if (field)
+			return field;
+		names += length + (names[length] == '|');
+	}
+	return NULL;
+}
+
+static int add_row(struct event_table *table, const struct event_row *row)
+{
+	struct tep_event *event = tep_find_event_by_name(table->tep, row->system, row->name);
+	struct event_reader *reader;
+
+	if (!event)
+		return -ENOENT;
+	if ((size_t)event->id >= table->count) {
+		size_t count = (size_t)event->id + 64;
+		struct event_reader *grown = realloc(table->readers, count * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(&grown[table->count], 0, (count - table->count) * sizeof(*grown));
+		table->readers = grown;
+		table->count = count;
+	}
+	reader = &table->readers[event->id];
+	reader->row = row;
+	reader->common_pid = tep_find_common_field(event, "common_pid");
+	for (int i = 0; i < EVENT_FIELDS; i++)
+		reader->fields[i] = find_field(event, row->fields[i]);
+	return 0;
+}
+
+int event_table_open(struct event_table *table, const char *directory, int level,
+		     struct message *message)
+{
+	static const char *const systems[] = {"sched",	   "irq",    "irq_vectors", "timer",
+					      "vmscan",	   "lock",   "compaction",  "huge_memory",
+					      "writeback", "ftrace", NULL};
+	size_t used = 0;
+
+	memset(table, 0, sizeof(*table));
+	tracefs_set_loglevel(TEP_LOG_NONE);
+	table->tep = tracefs_local_events_system(directory, systems);
+	if (!table->tep)
+		return message_set(message, -ENOTSUP, "no event is described below %s/events",
+				   directory);
+	for (size_t i = 0; i < event_row_count; i++) {
+		const struct event_row *row = &event_rows[i];
+		int error = row->level > level ? 0 : add_row(table, row);
+
+		if (error == -ENOENT && row->required) {
+			event_table_close(table);
+			return message_set(message, -ENOTSUP,
+					   "this kernel has no event %s:%s: build it with "
+					   "CONFIG_EVENT_TRACING",
+					   row->system, row->name);
+		}
+		if (error == -ENOMEM) {
+			event_table_close(table);
+			return message_set_errno(message, error, "events");
+		}
+		if (error == -ENOENT && is_worth_telling(row) && used < sizeof(table->missing))
+			used += (size_t)snprintf(table->missing + used,
+						 sizeof(table->missing) - used, "%s%s",
+						 used ? " " : "", row->name);
+	}
+	return 0;
+}
+
+void event_table_close(struct event_table *table)
+{
+	if (table->tep)
+		tep_free(table->tep);
+	free(table->readers);
+	table->tep = NULL;
+	table->readers = NULL;
+	table->count = 0;
+}
+
+/* A field as a number; 0 when this kernel has it not. */
+static int64_t number(const struct event_reader *reader, int index, const void *data)
+{
+	unsigned long long value = 0;
+
+	if (reader->fields[index])
+		tep_read_number_field(reader->fields[index], data, &value);
+	return (int64_t)value;
+}
+
+/* A text field inside the event, of fixed place or behind an offset. */
+static const char *text(const struct event_reader *reader, int index, const char *data, int size,
+			struct string_pool *pool)
+{
+	struct tep_format_field *field = reader->fields[index];
+	int offset, length;
+
+	if (!field)
+		return NULL;
+	offset = field->offset;
+	length = field->size;
+	if (field->flags & TEP_FIELD_IS_DYNAMIC) {
+		uint32_t where;
+
+		memcpy(&where, data + field->offset, sizeof(where));
+		offset = where & 0xffff;
+		length = where >> 16;
+	}
+	if (offset < 0 || length <= 0 || offset + length > size)
+		return NULL;
+	return string_pool_keep(pool, data + offset, (size_t)length);
+}
+
+/* prev_state: bits of include/linux/sched.h; 0x100 (and what lay above before 4.14): preempted. */
+static int32_t state_of(int64_t bits)
+{
+	if (bits & 0x100 || (bits & 0xff) == 0)
+		return STATE_RUNNABLE;
+	if (bits & (0x04 | 0x08))
+		return STATE_STOPPED;
+	if (bits & 0x02)
+		return STATE_BLOCKED;
+	return bits & (0x10 | 0x20) ? STATE_DEAD : STATE_SLEEPING;
+}
+
+static const char *softirq_name(int64_t vector)
+{
+	static const char *const names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
+					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+
+	return vector >= 0 && vector < 10 ? names[vector] : "unknown";
+}
+
+/* Flags LCB_F_* of include/trace/events/lock.h. */
+static const char *lock_name(int64_t flags)
+{
+	if (flags & 32)
+		return "a mutex";
+	if (flags & 16)
+		return "a per-CPU read-write semaphore";
+	if (flags & 1)
+		return flags & (2 | 4) ? "a read-write spin lock" : "a spin lock";
+	if (flags & 4)
+		return "a read-write semaphore (to write)";
+	if (flags & 2)
+		return "a read-write semaphore (to read)";
+	return "a lock";
+}
+
+/*
+ * The functions that the interrupted task was in, innermost first: what lies below the frame of
+ * the interrupt's entry, at most four.
+ */
+static const char *stack_text(const struct event_reader *reader, const char *data, int size,
+			      const struct symbols *symbols, struct string_pool *pool)
+{
+	struct tep_format_field *field = reader->fields[0];
+	int frames = field ? (size - field->offset) / 8 : 0, first = -1, named = 0;
+	char buffer[160] = "";
+	size_t used = 0;
+
+	if (!symbols)
+		return NULL;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = pass ? first + 1 : 0; i < frames && (pass == 0 || first >= 0); i++) {
+			uint64_t address;
+			const char *name;
+
+			memcpy(&address, data + field->offset + 8 * i, sizeof(address));
+			name = address && address != UINT64_MAX ? symbols_find(symbols, address)
+								: NULL;
+			if (!name)
+				continue;
+			if (pass == 0 && (strncmp(name, "asm_", 4) == 0 ||
+					  strncmp(name, "el1h_64_irq", 11) == 0))
+				first = i;
+			if (pass == 1 && named < 4 && used < sizeof(buffer)) {
+				used += (size_t)snprintf(buffer + used, sizeof(buffer) - used,
+							 "%s%s", named ? " < " : "", name);
+				named++;
+			}
+		}
+	}
+	return named ? string_pool_keep(pool, buffer, sizeof(buffer)) : NULL;
+}
+
+static const char *function_name(const struct event_reader *reader, const void *data,
+				 const struct symbols *symbols, struct string_pool *pool)
+{
+	const char *name = symbols_find(symbols, (uint64_t)number(reader, 0, data));
+
+	return name ? string_pool_keep(pool, name, strlen(name)) : NULL;
+}
+
+static void read_switch(const struct event_reader *reader, const char *data, int size,
+			struct string_pool *pool, struct trace_event *event)
+{
+	event->tid = (int32_t)number(reader, 5, data);
+	event->value = state_of(number(reader, 0, data));
+	event->comm = text(reader, 1, data, size, pool);
+	event->other = (int32_t)number(reader, 2, data);
+	event->other_comm = text(reader, 3, data, size, pool);
+	event->priority = (int32_t)number(reader, 4, data);
+}
+
+static void read_name(const struct event_reader *reader, const char *data, int size,
+		      const struct symbols *symbols, struct string_pool *pool,
+		      struct trace_event *event)
+{
+	const struct event_row *row = reader->row;
+	char name[64];
+
+	event->name = row->label;
+	if (event->cause == CAUSE_SOFTIRQ) {
+		event->name = softirq_name(number(reader, 0, data));
+	} else if (event->cause == CAUSE_SHRINKER) {
+		event->name = function_name(reader, data, symbols, pool);
+	} else if (event->cause == CAUSE_LOCK && reader->fields[0]) {
+		event->name = lock_name(number(reader, 0, data));
+	} else if (strcmp(row->system, "timer") == 0) {
+		const char *function = function_name(reader, data, symbols, pool);
+
+		snprintf(name, sizeof(name), "timer %s", function ? function : "");
+		event->name = string_pool_keep(pool, name, sizeof(name));
+	} else if (strcmp(row->system, "irq") == 0) {
+		const char *device = text(reader, 1, data, size, pool);
+
+		snprintf(name, sizeof(name), "%lld%s%s", (long long)number(reader, 0, data),
+			 device ? " " : "", device ? device : "");
+		event->name = string_pool_keep(pool, name, sizeof(name));
+	}
+}
+
+bool event_read(const struct event_table *table, void *data, int size,
+		const struct symbols *symbols, struct string_pool *pool, struct trace_event *event)
+{
+	unsigned short id;
+	const struct event_reader *reader;
+	unsigned long long pid = 0;
+
+	memcpy(&id, data, sizeof(id)); /* common_type comes first in every event */
+	if (id >= table->count || !table->readers[id].row)
+		return false;
+	reader = &table->readers[id];
+	if (reader->common_pid)
+		tep_read_number_field(reader->common_pid, data, &pid);
+	event->tid = (int32_t)pid;
+	event->kind = reader->row->kind;
+	event->cause = reader->row->cause;
+	event->priority = -1;
+	switch (event->kind) {
+	case TRACE_SWITCH:
+		read_switch(reader, data, size, pool, event);
+		break;
+	case TRACE_WAKING:
+		event->other = (int32_t)number(reader, 0, data);
+		event->other_comm = text(reader, 1, data, size, pool);
+		event->value = reader->fields[2] ? (int32_t)number(reader, 2, data) : -1;
+		break;
+	case TRACE_RECLAIMED:
+		/* RECLAIM_WB_ANON is 1, RECLAIM_WB_FILE 2 (include/trace/events/vmscan.h). */
+		event->other = (int32_t)number(reader, 0, data);
+		event->value = (int32_t)number(reader, 1, data);
+		if (number(reader, 2, data) & 2)
+			event->value = -event->value;
+		break;
+	case TRACE_STACK:
+		event->name = stack_text(reader, data, size, symbols, pool);
+		return event->name != NULL;
+	default:
+		read_name(reader, data, size, symbols, pool, event);
+		break;
+	}
+	return true;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "causes/tracefs_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define BUFFER_KIB_PER_CPU "2048"
+
+static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+static bool find_mounted(struct instance *instance)
+{
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s/instances", places[i]);
+		if (machine_exists(path)) {
+			snprintf(instance->directory, sizeof(instance->directory), "%s", places[i]);
+			return true;
+		}
+	}
+	return false;
+}
+
+int instance_find(struct instance *instance, struct knobs *knobs, struct message *message)
+{
+	struct message why = {""};
+	int error;
+
+	memset(instance, 0, sizeof(*instance));
+	if (find_mounted(instance))
+		return 0;
+	if (geteuid() != 0)
+		return message_set(message, -EACCES, "no kernel events: reading %s needs root",
+				   places[0]);
+	error = knobs ? knobs_mount_tracefs(knobs, &why) : -ENOTSUP;
+	if (find_mounted(instance))
+		return 0;
+	return message_set(
+		message, error ? error : -ENOTSUP,
+		"no kernel events: tracefs is not there%s%s: mount -t tracefs tracefs %s",
+		why.text[0] ? ": " : "", why.text, places[0]);
+}
+
+/* Of programs that were killed together with their guardian. */
+static void remove_stale(const struct instance *instance)
+{
+	char path[192], real[512];
+	struct dirent *entry;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "%s/instances", instance->directory);
+	if (machine_path(path, real, sizeof(real)) < 0)
+		return;
+	directory = opendir(real);
+	while (directory && (entry = readdir(directory))) {
+		char *end;
+		long pid;
+
+		if (strncmp(entry->d_name, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX)) != 0)
+			continue;
+		pid = strtol(entry->d_name + strlen(INSTANCE_PREFIX), &end, 10);
+		if (pid <= 0 || *end || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+			continue;
+		unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+int instance_write(const struct instance *instance, const char *file, const char *text)
+{
+	char path[384];
+
+	snprintf(path, sizeof(path), "%s/%s", instance->path, file);
+	return machine_write(path, text);
+}
+
+static int open_pipes(struct instance *instance)
+{
+	instance->cpu_count = (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	instance->raw_fds = calloc(instance->cpu_count, sizeof(*instance->raw_fds));
+	if (!instance->raw_fds)
+		return -ENOMEM;
+	for (size_t cpu = 0; cpu < instance->cpu_count; cpu++) {
+		char path[256];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance->path,
+			 cpu);
+		fd = machine_open(path, O_RDONLY | O_NONBLOCK);
+		instance->raw_fds[cpu] = fd < 0 ? -1 : fd;
+	}
+	return instance->raw_fds[0] < 0 ? -EACCES : 0;
+}
+
+int instance_make(struct instance *instance, struct knobs *knobs, struct message *message)
+{
+	int error;
+
+	if (!knobs)
+		return message_set(message, -ENOTSUP, "no transaction to make an instance in");
+	remove_stale(instance);
+	snprintf(instance->path, sizeof(instance->path), "%s/instances/" INSTANCE_PREFIX "%d",
+		 instance->directory, (int)getpid());
+	error = knobs_make_trace_instance(knobs, instance->path, message);
+	if (error)
+		return error;
+	error = instance_write(instance, "trace_clock", "mono");
+	if (!error)
+		error = instance_write(instance, "buffer_size_kb", BUFFER_KIB_PER_CPU);
+	if (error)
+		return message_set_errno(message, error, "cannot set up %s", instance->path);
+	/* Of no use here, and a cost at every switch. Not every kernel has them. */
+	instance_write(instance, "options/record-cmd", "0");
+	instance_write(instance, "options/record-tgid", "0");
+	error = open_pipes(instance);
+	return error ? message_set_errno(message, error, "cannot read %s", instance->path) : 0;
+}
+
+/* "pid==12||pid==13"; false when it would be too long. */
+static bool filter_text(char *buffer, size_t size, const struct sampling_thread *threads,
+			size_t count, const char *after)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(buffer + used, size - used, "%spid==%d", i ? "||" : "",
+					 (int)atomic_load(&threads[i].tid));
+	if (used < size)
+		used += (size_t)snprintf(buffer + used, size - used, "%s", after);
+	return count > 0 && used < size;
+}
+
+static void filter_wakings(struct instance *instance, int level,
+			   const struct sampling_thread *threads, size_t count)
+{
+	char pids[3072], trigger[3200];
+
+	/* All wakings are more than the buffers need, but no less true. */
+	if (!filter_text(pids, sizeof(pids), threads, count, ""))
+		return;
+	instance_write(instance, "events/sched/sched_waking/filter", pids);
+	if (level < 2)
+		return;
+	/* What the blocker was in when the timer interrupted it; an idle CPU has nothing to tell.
+	 */
+	snprintf(trigger, sizeof(trigger), "stacktrace if (%s) && common_pid!=0", pids);
+	instance_write(instance, "events/sched/sched_waking/trigger", trigger);
+}
+
+int instance_enable(struct instance *instance, const struct event_table *table, int level,
+		    const struct sampling_thread *threads, size_t count, struct message *message)
+{
+	filter_wakings(instance, level, threads, count);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct event_row *row = table->readers[i].row;
+		char file[128];
+		int error;
+
+		if (!row || row->kind == TRACE_STACK)
+			continue;
+		snprintf(file, sizeof(file), "events/%s/%s/enable", row->system, row->name);
+		error = instance_write(instance, file, "1");
+		if (error && row->required)
+			return message_set_errno(message, error, "cannot enable the event %s:%s",
+						 row->system, row->name);
+	}
+	return 0;
+}
+
+int64_t instance_statistic(const struct instance *instance, const char *name)
+{
+	int64_t sum = 0;
+
+	for (size_t cpu = 0; cpu < instance->cpu_count; cpu++) {
+		char path[256], *text;
+		int64_t value;
+
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/stats", instance->path, cpu);
+		if (machine_read(path, &text, NULL) < 0)
+			continue;
+		if (text_find_int64(text, name, &value) == 0)
+			sum += value;
+		free(text);
+	}
+	return sum;
+}
+
+void instance_close(struct instance *instance)
+{
+	for (size_t cpu = 0; instance->raw_fds && cpu < instance->cpu_count; cpu++)
+		if (instance->raw_fds[cpu] >= 0)
+			close(instance->raw_fds[cpu]);
+	free(instance->raw_fds);
+	instance->raw_fds = NULL;
+}
