@@ -250,7 +250,7 @@ static void describe_one(void *data, size_t index)
 	source->sorted = arm->borrowed;
 }
 
-enum { TEST_RANK, TEST_SHIFT, TEST_SUPERIORITY, TESTS };
+enum { TEST_ORDER, TEST_SHIFT, TESTS };
 
 static void test_one(void *data, size_t index)
 {
@@ -263,16 +263,13 @@ static void test_one(void *data, size_t index)
 	int error = 0;
 
 	switch (index % TESTS) {
-	case TEST_RANK:
-		error = rank_test(a->sorted, a->count, b->sorted, b->count, &pair->test);
+	case TEST_ORDER:
+		error = rank_and_superiority(a->sorted, a->count, b->sorted, b->count, confidence,
+					     &pair->test, &pair->superiority);
 		break;
 	case TEST_SHIFT:
 		error = shift_estimate(a->sorted, a->count, b->sorted, b->count, confidence,
 				       &pair->shift);
-		break;
-	case TEST_SUPERIORITY:
-		error = superiority(a->sorted, a->count, b->sorted, b->count, confidence,
-				    &pair->superiority);
 		break;
 	}
 	note_error(work, error);

@@ -49,6 +49,11 @@ const char *shift_method_name(enum shift_method method);
 int superiority(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
 		double confidence, struct interval *ret_interval);
 
+/* rank_test() and superiority() in one walk through both series, for long ones. */
+int rank_and_superiority(const double *sorted_a, size_t count_a, const double *sorted_b,
+			 size_t count_b, double confidence, struct rank_test *ret_test,
+			 struct interval *ret_interval);
+
 /* Two-sided p of the Brunner-Munzel test (t distribution), as scipy.stats.brunnermunzel. -EDOM:
  * complete separation or all equal: undefined. */
 int brunner_munzel(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,

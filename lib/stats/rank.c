@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "stats/distribution.h"
+#include "stats/interval.h"
+#include "stats/placement.h"
 #include "stats/rank_exact.h"
 #include "stats/series.h"
 
@@ -34,114 +36,133 @@ size_t rank_fewest_runs(double alpha)
 	return runs;
 }
 
-/* What the merged order of two series says. */
-struct ranking {
-	int64_t double_sum_a; /* twice the sum of a's midranks */
-	double tie_term;      /* sum over groups of equal values of t^3 - t */
-	/* Ways in which a can hold the lowest, the highest places (a group of equal values may
-	 * lie across the boundary), as logarithms. */
-	double log_ways_low, log_ways_high;
-	int64_t *double_ranks; /* when asked for: ascending, one a value; NULL else */
-};
-
-static void rank_merge(const double *a, size_t count_a, const double *b, size_t count_b,
-		       struct ranking *ranking)
+/* Twice the midrank of every value, ascending. */
+static void double_ranks(const double *a, size_t count_a, const double *b, size_t count_b,
+			 int64_t *ranks)
 {
 	size_t i = 0, j = 0;
 
 	while (i < count_a || j < count_b) {
 		double value = j >= count_b || (i < count_a && a[i] <= b[j]) ? a[i] : b[j];
-		size_t start = i + j, from_a = i, group;
-		int64_t double_rank;
+		size_t start = i + j, group;
 
 		while (i < count_a && a[i] == value)
 			i++;
 		while (j < count_b && b[j] == value)
 			j++;
 		group = i + j - start;
-		double_rank = (int64_t)(2 * start + group + 1);
-		ranking->double_sum_a += double_rank * (int64_t)(i - from_a);
-		if (group > 1)
-			ranking->tie_term += (double)group * ((double)group * (double)group - 1);
-		if (start < count_a && count_a < start + group)
-			ranking->log_ways_low = log_choose(group, count_a - start);
-		if (start < count_b && count_b < start + group)
-			ranking->log_ways_high = log_choose(group, count_b - start);
-		for (size_t k = 0; ranking->double_ranks && k < group; k++)
-			ranking->double_ranks[start + k] = double_rank;
+		for (size_t k = 0; k < group; k++)
+			ranks[start + k] = (int64_t)(2 * start + group + 1);
 	}
 }
 
-static void normal_tails(const struct ranking *ranking, struct rank_test *test)
+static void normal_tails(double tie_term, struct rank_test *test)
 {
 	double n = (double)test->count_a, m = (double)test->count_b, total = n + m;
-	double variance = n * m / 12 * (total + 1 - ranking->tie_term / (total * (total - 1)));
+	double variance = n * m / 12 * (total + 1 - tie_term / (total * (total - 1)));
 	double distance = test->u - n * m / 2, deviation = sqrt(variance);
 
 	if (!(variance > n * m * 1e-12)) { /* all values are equal */
-		test->log_p = test->log_p_greater = test->log_p_less = 0;
+		test->log_p_greater = test->log_p_less = 0;
 		return;
 	}
 	test->log_p_greater = normal_log_upper((distance - 0.5) / deviation);
 	test->log_p_less = normal_log_upper((-distance - 0.5) / deviation);
 }
 
-static int exact_tails(const double *a, const double *b, struct ranking *ranking,
-		       struct rank_test *test)
+static int exact_tails(const double *a, const double *b, struct rank_test *test)
 {
 	size_t count = test->count_a + test->count_b;
+	int64_t *ranks = malloc(count * sizeof(*ranks)), n = (int64_t)test->count_a;
 	int error;
 
-	ranking->double_ranks = malloc(count * sizeof(*ranking->double_ranks));
-	if (!ranking->double_ranks)
+	if (!ranks)
 		return -ENOMEM;
-	ranking->double_sum_a = 0;
-	rank_merge(a, test->count_a, b, test->count_b, ranking);
-	error = rank_exact_tails(ranking->double_ranks, count, test->count_a, ranking->double_sum_a,
+	double_ranks(a, test->count_a, b, test->count_b, ranks);
+	error = rank_exact_tails(ranks, count, test->count_a, (int64_t)(2 * test->u) + n * (n + 1),
 				 &test->log_p_greater, &test->log_p_less);
-	free(ranking->double_ranks);
+	free(ranks);
 	return error;
+}
+
+static int check_pair(const double *a, size_t count_a, const double *b, size_t count_b)
+{
+	return !count_a || !count_b || series_check(a, count_a, true) ||
+			       series_check(b, count_b, true)
+		       ? -EINVAL
+		       : 0;
+}
+
+/* Of series that were checked and walked. */
+static int test_order(enum rank_method method, const double *a, const double *b,
+		      const struct merged_order *order, struct rank_test *test)
+{
+	double log_ways = fmin(order->log_ways_low, order->log_ways_high);
+	size_t count = test->count_a + test->count_b;
+
+	test->method = method;
+	test->ties = order->tie_term > 0;
+	test->u = (double)order->a.twice / 2;
+	test->log_least_p = fmin(0, log(2) + log_ways - log_choose(count, test->count_a));
+	if (method == RANK_EXACT) {
+		int error = exact_tails(a, b, test);
+
+		if (error)
+			return error;
+	} else {
+		normal_tails(order->tie_term, test);
+	}
+	test->log_p_greater = fmin(test->log_p_greater, 0);
+	test->log_p_less = fmin(test->log_p_less, 0);
+	test->log_p = fmin(0, log(2) + fmin(test->log_p_greater, test->log_p_less));
+	return 0;
+}
+
+static enum rank_method method_for(size_t count_a, size_t count_b)
+{
+	return count_a <= RANK_EXACT_MAX && count_b <= RANK_EXACT_MAX ? RANK_EXACT : RANK_NORMAL;
 }
 
 int rank_test_by(enum rank_method method, const double *sorted_a, size_t count_a,
 		 const double *sorted_b, size_t count_b, struct rank_test *ret_test)
 {
-	struct rank_test test = {.count_a = count_a, .count_b = count_b, .method = method};
-	struct ranking ranking = {0};
-	double log_ways;
+	struct rank_test test = {.count_a = count_a, .count_b = count_b};
+	struct merged_order order;
+	int error = check_pair(sorted_a, count_a, sorted_b, count_b);
 
-	if (!count_a || !count_b || series_check(sorted_a, count_a, true) ||
-	    series_check(sorted_b, count_b, true))
-		return -EINVAL;
-	rank_merge(sorted_a, count_a, sorted_b, count_b, &ranking);
-	test.ties = ranking.tie_term > 0;
-	test.u = (double)(ranking.double_sum_a - (int64_t)count_a * ((int64_t)count_a + 1)) / 2;
-	log_ways = fmin(ranking.log_ways_low, ranking.log_ways_high);
-	test.log_least_p = fmin(0, log(2) + log_ways - log_choose(count_a + count_b, count_a));
-	if (method == RANK_EXACT) {
-		int error;
-
-		if (count_a > RANK_EXACT_MAX || count_b > RANK_EXACT_MAX)
-			return -E2BIG;
-		ranking = (struct ranking){0};
-		error = exact_tails(sorted_a, sorted_b, &ranking, &test);
-		if (error)
-			return error;
-	} else {
-		normal_tails(&ranking, &test);
-	}
-	test.log_p_greater = fmin(test.log_p_greater, 0);
-	test.log_p_less = fmin(test.log_p_less, 0);
-	test.log_p = fmin(0, log(2) + fmin(test.log_p_greater, test.log_p_less));
-	*ret_test = test;
-	return 0;
+	if (error)
+		return error;
+	if (method == RANK_EXACT && method_for(count_a, count_b) != RANK_EXACT)
+		return -E2BIG;
+	merged_order_walk(sorted_a, count_a, sorted_b, count_b, &order);
+	error = test_order(method, sorted_a, sorted_b, &order, &test);
+	if (!error)
+		*ret_test = test;
+	return error;
 }
 
 int rank_test(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
 	      struct rank_test *ret_test)
 {
-	bool exact = count_a <= RANK_EXACT_MAX && count_b <= RANK_EXACT_MAX;
-
-	return rank_test_by(exact ? RANK_EXACT : RANK_NORMAL, sorted_a, count_a, sorted_b, count_b,
+	return rank_test_by(method_for(count_a, count_b), sorted_a, count_a, sorted_b, count_b,
 			    ret_test);
+}
+
+int rank_and_superiority(const double *sorted_a, size_t count_a, const double *sorted_b,
+			 size_t count_b, double confidence, struct rank_test *ret_test,
+			 struct interval *ret_interval)
+{
+	struct rank_test test = {.count_a = count_a, .count_b = count_b};
+	struct merged_order order;
+	int error = check_pair(sorted_a, count_a, sorted_b, count_b);
+
+	if (error || !(confidence > 0 && confidence < 1))
+		return -EINVAL;
+	merged_order_walk(sorted_a, count_a, sorted_b, count_b, &order);
+	error = test_order(method_for(count_a, count_b), sorted_a, sorted_b, &order, &test);
+	if (error)
+		return error;
+	superiority_of_order(&order, count_a, count_b, confidence, ret_interval);
+	*ret_test = test;
+	return 0;
 }

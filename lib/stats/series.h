@@ -11,9 +11,10 @@
  */
 
 /*
- * Sort ascending, in place, without further memory: radix exchange on the bits of the doubles
- * (about ten times as fast as qsort at 10^7). -0.0 becomes 0.0, so that equal values are equal
- * bits. -EINVAL, and the array as it was, when a value is NaN or infinite. count 0 is well.
+ * Sort ascending, in place, with half a megabyte of further memory at most (none where there is
+ * none): by digits of the bits of the doubles, the most significant first. -0.0 becomes 0.0, so
+ * that equal values are equal bits. -EINVAL, and the array as it was, when a value is NaN or
+ * infinite. count 0 is well.
  */
 int series_sort(double *values, size_t count);
 
