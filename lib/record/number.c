@@ -184,3 +184,65 @@ const char *number_scan(const char *text, const char *end, double *ret_value)
 	*ret_value = decimal.negative ? -value : value;
 	return decimal.end;
 }
+
+/* --- the common line: a few digits, a point, a few digits, a newline --- */
+
+#define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static uint64_t load_eight(const char *at)
+{
+	uint64_t eight;
+
+	memcpy(&eight, at, sizeof(eight));
+	return eight;
+}
+
+/* How many of eight characters, the first in the lowest byte, are digits before any other. */
+static unsigned int leading_digits(uint64_t eight)
+{
+	/* A digit becomes 0 to 9, and 10 and above set the high bit; no sum leaves its byte. */
+	uint64_t digits = eight ^ EIGHT('0');
+	uint64_t others = (((digits & EIGHT(0x7f)) + EIGHT(0x76)) | digits) & EIGHT(0x80);
+
+	return others ? (unsigned int)__builtin_ctzll(others) / 8 : 8;
+}
+
+/* The number that the first @count characters are; neighbours are joined to pairs, fours, eight. */
+static uint64_t join_digits(uint64_t eight, unsigned int count)
+{
+	uint64_t value;
+
+	if (count == 0)
+		return 0;
+	value = (eight ^ EIGHT('0')) << (8 * (8 - count));
+	value = (value * 10 + (value >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+	value = (value * 100 + (value >> 16)) & UINT64_C(0x0000ffff0000ffff);
+	return (value * 10000 + (value >> 32)) & UINT64_C(0xffffffff);
+}
+
+const char *number_scan_line(const char *text, const char *end, double *ret_value)
+{
+	static const uint32_t tens[] = {1,	10,	 100,	   1000,     10000,
+					100000, 1000000, 10000000, 100000000};
+	unsigned int whole, fraction = 0;
+	uint64_t eight, digits;
+
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || FLT_EVAL_METHOD != 0 ||
+	    end - text < NUMBER_LINE_LEAST)
+		return NULL;
+	eight = load_eight(text);
+	whole = leading_digits(eight);
+	digits = join_digits(eight, whole);
+	text += whole;
+	if (whole && *text == '.') {
+		eight = load_eight(++text);
+		fraction = leading_digits(eight);
+		digits = digits * tens[fraction] + join_digits(eight, fraction);
+		text += fraction;
+	}
+	if (!whole || *text != '\n' || digits > UINT64_C(1) << 53)
+		return NULL;
+	/* Both are doubles: one operation rounds once. */
+	*ret_value = (double)digits / (double)tens[fraction];
+	return text + 1;
+}

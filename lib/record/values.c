@@ -116,9 +116,20 @@ static int read_lines(struct reader *reader, bool at_end, size_t *ret_used)
 	const char *at = reader->buffer, *end = reader->buffer + reader->filled;
 
 	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		double value;
+		const char *newline,
+			*next = reader->column == 1 ? number_scan_line(at, end, &value) : NULL;
 		int error;
 
+		if (next) {
+			reader->line++;
+			error = keep(reader, value);
+			if (error)
+				return error;
+			at = next;
+			continue;
+		}
+		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline && !at_end)
 			break;
 		reader->line++;
