@@ -176,6 +176,38 @@ static void superiority_and_brunner_munzel(void **state)
 	assert_close(interval.estimate, GOLDEN_SEED_U / 14400.0, 1e-12);
 }
 
+/* Long, with ties, of unequal sizes: one walk says what two say. */
+static void one_walk_for_both(void **state)
+{
+	static double long_a[700], long_b[900];
+	struct rank_test test, together;
+	struct interval interval, beside;
+	struct random random;
+
+	random_seed(&random, 12);
+	for (size_t i = 0; i < COUNT(long_a); i++)
+		long_a[i] = floor(300 * random_unit(&random));
+	for (size_t i = 0; i < COUNT(long_b); i++)
+		long_b[i] = floor(320 * random_unit(&random));
+	series_sort(long_a, COUNT(long_a));
+	series_sort(long_b, COUNT(long_b));
+	assert_int_equal(rank_test(long_a, COUNT(long_a), long_b, COUNT(long_b), &test), 0);
+	assert_int_equal(superiority(long_a, COUNT(long_a), long_b, COUNT(long_b), 0.95, &interval),
+			 0);
+	assert_int_equal(rank_and_superiority(long_a, COUNT(long_a), long_b, COUNT(long_b), 0.95,
+					      &together, &beside),
+			 0);
+	assert_int_equal(together.method, RANK_NORMAL);
+	assert_float_equal(together.u, test.u, 0);
+	assert_float_equal(together.log_p, test.log_p, 0);
+	assert_float_equal(beside.estimate, interval.estimate, 0);
+	assert_float_equal(beside.low, interval.low, 0);
+	assert_float_equal(beside.high, interval.high, 0);
+	assert_close(interval.estimate, test.u / 630000, 1e-14);
+	assert_int_equal(rank_and_superiority(a, 0, b, 1, 0.95, &together, &beside), -EINVAL);
+	assert_int_equal(rank_and_superiority(a, 1, b, 1, 1, &together, &beside), -EINVAL);
+}
+
 static void superiority_at_the_edges(void **state)
 {
 	static const double low[] = {1, 2, 3, 4, 5}, high[] = {6, 7, 8, 9}, same[] = {2, 2, 2, 2};
@@ -307,6 +339,7 @@ int main(void)
 		cmocka_unit_test(no_ratio_of_zero_and_negative),
 		cmocka_unit_test(few_values_have_no_bounds),
 		cmocka_unit_test(superiority_and_brunner_munzel),
+		cmocka_unit_test(one_walk_for_both),
 		cmocka_unit_test(superiority_at_the_edges),
 		cmocka_unit_test(superiority_covers),
 		cmocka_unit_test(order_statistics),

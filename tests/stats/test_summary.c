@@ -189,6 +189,59 @@ static void sorting(void **state)
 	assert_int_equal(series_log((double[]){0, 1}, 2), -ERANGE);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double of_a = *(const double *)a, of_b = *(const double *)b;
+
+	return (of_a > of_b) - (of_a < of_b);
+}
+
+/* Every kind of digit: constant high bits, all in one bucket, both signs, near and far values. */
+static double drawn(struct random *random, int kind, size_t place)
+{
+	double unit = random_unit(random);
+
+	switch (kind) {
+	case 0:
+		return 1e6 + floor(unit * 3);
+	case 1:
+		return ldexp(unit - 0.5, (int)(random_next(random) % 2000) - 1000);
+	case 2:
+		return 1 + unit * 0x1p-40;
+	case 3:
+		return unit < 0.001 ? -1e300 : 5 + unit;
+	case 4:
+		return -(double)place;
+	default:
+		return round(exp(9 + unit + random_unit(random)) * 1000) / 1000;
+	}
+}
+
+static void sorting_as_qsort_does(void **state)
+{
+	static const size_t sizes[] = {16, 17, 40, 4000, 65535, 65536, 65537, 300000};
+	struct random random;
+
+	random_seed(&random, 8);
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		for (int kind = 0; kind < 6; kind++) {
+			size_t size = sizes[i] * sizeof(double);
+			double *values = malloc(size), *expected = malloc(size);
+
+			for (size_t k = 0; k < sizes[i]; k++)
+				values[k] = drawn(&random, kind, k);
+			memcpy(expected, values, size);
+			qsort(expected, sizes[i], sizeof(double), by_value);
+			assert_int_equal(series_sort(values, sizes[i]), 0);
+			for (size_t k = 0; k < sizes[i]; k++)
+				if (values[k] != expected[k])
+					fail_msg("kind %d, size %zu, place %zu: %.17g, not %.17g",
+						 kind, sizes[i], k, values[k], expected[k]);
+			free(values);
+			free(expected);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +251,7 @@ int main(void)
 		cmocka_unit_test(percentiles_and_summary),
 		cmocka_unit_test(igt_estimate),
 		cmocka_unit_test(sorting),
+		cmocka_unit_test(sorting_as_qsort_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
