@@ -34,9 +34,10 @@ enum buffer_phase { BUFFER_ALLOCATE, BUFFER_POPULATE, BUFFER_PIN, BUFFER_RELEASE
 /* One buffer; the backend keeps what it needs in the last members. Zeroed by the caller. */
 struct buffer {
 	uint64_t bytes;
-	int64_t phase_ns[BUFFER_PHASES]; /* time each phase took (pin_cycle, statistics) */
-	uint64_t handle;		 /* GEM handle, shmid, memfd: the backend's */
-	void *memory;			 /* mapping when there is one */
+	int64_t phase_ns[BUFFER_PHASES];     /* time each phase took (pin_cycle, statistics) */
+	int64_t phase_cpu_ns[BUFFER_PHASES]; /* processor time of the calling thread in it */
+	uint64_t handle;		     /* GEM handle, shmid, memfd: the backend's */
+	void *memory;			     /* mapping when there is one */
 	void *private_data;
 };
 
@@ -83,6 +84,9 @@ struct backend_ops {
 	/* Unpin and release (or leak, when settings.leak and the kernel has a shrinker for it). */
 	int (*release)(struct backend *backend, struct buffer *buffer);
 	void (*close)(struct backend *backend);
+	/* Maps a held buffer once more, unlocked, for whoever walks its pages; the caller unmaps
+	 * buffer->bytes by munmap(2). NULL: cannot (memory of a driver is no target of reclaim). */
+	int (*map)(struct backend *backend, struct buffer *buffer, void **ret_memory);
 	/* Names for settings.pin_method, NULL-terminated; NULL: there is one way only. */
 	const char *const *pin_methods;
 };

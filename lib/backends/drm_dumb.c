@@ -18,8 +18,8 @@
 #include <drm_mode.h>
 
 #include "backends/drm_node.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/lap.h"
 #include "ops.h"
 
 extern const struct backend_ops backend_drm_dumb;
@@ -88,16 +88,25 @@ static int map(const struct drm_dumb *device, struct buffer *buffer)
 	return 0;
 }
 
+static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+{
+	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+}
+
 /* Mapping pins (the driver reads in every page), touching faults the pages into the mapping. */
 static int allocate(struct backend *backend, struct buffer *buffer)
 {
 	struct drm_dumb *device = (struct drm_dumb *)backend;
-	int64_t start_ns = clock_now_ns(), created_ns, pinned_ns;
 	struct random random;
 	uint32_t handle = 0;
-	int error = create(device, &buffer->bytes, &handle);
+	struct lap lap;
+	int error;
 
-	created_ns = clock_now_ns();
+	memset(buffer->phase_ns, 0, sizeof(buffer->phase_ns));
+	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
+	lap_start(&lap);
+	error = create(device, &buffer->bytes, &handle);
+	end_phase(&lap, buffer, BUFFER_ALLOCATE);
 	buffer->handle = handle;
 	if (!error)
 		error = map(device, buffer);
@@ -109,12 +118,10 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 			atomic_store(&backend->failure, "drm-dumb: the device is gone");
 		return error;
 	}
-	pinned_ns = clock_now_ns();
-	random_seed(&random, (uint64_t)pinned_ns ^ handle);
+	end_phase(&lap, buffer, BUFFER_PIN);
+	random_seed(&random, (uint64_t)lap.wall_ns ^ handle);
 	random_fill(&random, buffer->memory, buffer->bytes);
-	buffer->phase_ns[BUFFER_ALLOCATE] = created_ns - start_ns;
-	buffer->phase_ns[BUFFER_PIN] = pinned_ns - created_ns;
-	buffer->phase_ns[BUFFER_POPULATE] = clock_now_ns() - pinned_ns;
+	end_phase(&lap, buffer, BUFFER_POPULATE);
 	return 0;
 }
 
@@ -190,9 +197,10 @@ static int leak(struct drm_dumb *device, struct buffer *buffer)
 static int release(struct backend *backend, struct buffer *buffer)
 {
 	struct drm_dumb *device = (struct drm_dumb *)backend;
-	int64_t start_ns = clock_now_ns();
+	struct lap lap;
 	int error = 0;
 
+	lap_start(&lap);
 	if (backend->settings.leak && device->has_shrinker) {
 		error = leak(device, buffer);
 	} else {
@@ -201,7 +209,7 @@ static int release(struct backend *backend, struct buffer *buffer)
 		if (!error)
 			error = close_handle(device, (uint32_t)buffer->handle);
 	}
-	buffer->phase_ns[BUFFER_RELEASE] = clock_now_ns() - start_ns;
+	end_phase(&lap, buffer, BUFFER_RELEASE);
 	buffer->memory = NULL;
 	buffer->handle = 0;
 	return error;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "backends/drm_node.h"
-#include "base/clock.h"
+#include "base/lap.h"
 
 #define OBSERVED_BYTES (UINT64_C(16) << 20)
 
@@ -194,23 +194,31 @@ static int pin(struct i915 *gpu, struct buffer *buffer)
 			   gpu->batch ? gpu->batch_bytes : 0, &private->offset);
 }
 
+static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+{
+	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+}
+
 static int allocate(struct backend *backend, struct buffer *buffer)
 {
 	struct i915 *gpu = (struct i915 *)backend;
 	struct i915_buffer *private = calloc(1, sizeof(*private));
-	int64_t start_ns = clock_now_ns(), created_ns, written_ns;
 	uint32_t handle = 0;
+	struct lap lap;
 	int error;
 
 	if (!private)
 		return -ENOMEM;
+	memset(buffer->phase_ns, 0, sizeof(buffer->phase_ns));
+	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
+	lap_start(&lap);
 	error = i915_create(gpu, &buffer->bytes, &handle);
-	created_ns = clock_now_ns();
+	end_phase(&lap, buffer, BUFFER_ALLOCATE);
 	buffer->handle = handle;
 	buffer->private_data = private;
 	if (!error)
 		error = i915_write_command(gpu, handle, 0, MI_BATCH_BUFFER_END);
-	written_ns = clock_now_ns();
+	end_phase(&lap, buffer, BUFFER_POPULATE);
 	if (!error)
 		error = pin(gpu, buffer);
 	if (error) {
@@ -220,9 +228,7 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 		buffer->private_data = NULL;
 		return i915_failed(gpu, error);
 	}
-	buffer->phase_ns[BUFFER_ALLOCATE] = created_ns - start_ns;
-	buffer->phase_ns[BUFFER_POPULATE] = written_ns - created_ns;
-	buffer->phase_ns[BUFFER_PIN] = clock_now_ns() - written_ns;
+	end_phase(&lap, buffer, BUFFER_PIN);
 	return 0;
 }
 
@@ -322,14 +328,15 @@ static int release(struct backend *backend, struct buffer *buffer)
 {
 	struct i915 *gpu = (struct i915 *)backend;
 	struct drm_gem_close arguments = {.handle = (uint32_t)buffer->handle};
-	int64_t start_ns = clock_now_ns();
+	struct lap lap;
 	int error;
 
+	lap_start(&lap);
 	if (gpu->backend.settings.leak)
 		error = leak(gpu, arguments.handle);
 	else
 		error = drm_call(gpu->descriptor, DRM_IOCTL_GEM_CLOSE, &arguments);
-	buffer->phase_ns[BUFFER_RELEASE] = clock_now_ns() - start_ns;
+	end_phase(&lap, buffer, BUFFER_RELEASE);
 	free(buffer->private_data);
 	buffer->private_data = NULL;
 	buffer->handle = 0;

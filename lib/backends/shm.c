@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "backends/shm_pin.h"
-#include "base/clock.h"
+#include "base/lap.h"
 #include "base/noise.h"
 #include "ops.h"
 
@@ -62,15 +62,6 @@ struct shm_buffer {
 };
 
 extern const struct backend_ops backend_shm;
-
-static int64_t lap_ns(int64_t *since_ns)
-{
-	int64_t now_ns = clock_now_ns();
-	int64_t lap = now_ns - *since_ns;
-
-	*since_ns = now_ns;
-	return lap;
-}
 
 static key_t segment_key(struct shm_backend *backend)
 {
@@ -209,6 +200,11 @@ static const char *failure_text(int error)
 	}
 }
 
+static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+{
+	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+}
+
 /* What only this harness does (filling, MADV_COLD, unmapping) is in no phase: a driver does not. */
 static int shm_allocate(struct backend *public, struct buffer *buffer)
 {
@@ -216,16 +212,19 @@ static int shm_allocate(struct backend *public, struct buffer *buffer)
 	uint64_t bytes = (buffer->bytes + backend->page_bytes - 1) / backend->page_bytes *
 			 backend->page_bytes;
 	struct shm_buffer *own = calloc(1, sizeof(*own));
-	int64_t since_ns = clock_now_ns();
 	struct random random;
+	struct lap lap;
 	int error;
 
 	if (!own)
 		return -ENOMEM;
+	memset(buffer->phase_ns, 0, sizeof(buffer->phase_ns));
+	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
 	own->segment = own->memfd = -1;
 	random_seed(&random, atomic_fetch_add(&backend->next_seed, 1));
+	lap_start(&lap);
 	error = create(backend, own, bytes);
-	buffer->phase_ns[BUFFER_ALLOCATE] = lap_ns(&since_ns);
+	end_phase(&lap, buffer, BUFFER_ALLOCATE);
 	if (error == 0 && public->settings.variant == VARIANT_MAPPING) {
 		/* Before the pages exist: locked later, they stay on the LRU until reclaim culls
 		 * them. */
@@ -233,17 +232,17 @@ static int shm_allocate(struct backend *public, struct buffer *buffer)
 			error = errno == ENOMEM ? -EPERM : -errno;
 		else
 			own->locked = true;
-		buffer->phase_ns[BUFFER_PIN] = lap_ns(&since_ns);
+		end_phase(&lap, buffer, BUFFER_PIN);
 	}
 	if (error == 0)
 		error = populate(own->address, bytes, backend->page_bytes);
-	buffer->phase_ns[BUFFER_POPULATE] = lap_ns(&since_ns);
+	end_phase(&lap, buffer, BUFFER_POPULATE);
 	if (error < 0)
 		goto fail;
 	noise_fill(&backend->noise, &random, own->address, bytes);
-	since_ns = clock_now_ns();
+	lap_start(&lap);
 	error = pin(backend, own);
-	buffer->phase_ns[BUFFER_PIN] += lap_ns(&since_ns);
+	end_phase(&lap, buffer, BUFFER_PIN);
 	if (error < 0)
 		goto fail;
 	if (public->settings.variant != VARIANT_MLOCK)
@@ -260,14 +259,37 @@ fail:
 
 static int shm_release(struct backend *public, struct buffer *buffer)
 {
-	int64_t since_ns = clock_now_ns();
+	struct lap lap;
 
 	if (!buffer->private_data)
 		return -EINVAL;
+	lap_start(&lap);
 	destroy((struct shm_backend *)public, buffer->private_data);
+	end_phase(&lap, buffer, BUFFER_RELEASE);
 	buffer->private_data = NULL;
 	buffer->memory = NULL;
-	buffer->phase_ns[BUFFER_RELEASE] = lap_ns(&since_ns);
+	return 0;
+}
+
+/* All of it: what holds the buffer keeps one page mapped, or none but a locked one. */
+static int shm_map(struct backend *public, struct buffer *buffer, void **ret_memory)
+{
+	const struct shm_buffer *own = buffer->private_data;
+	void *memory;
+
+	if (!own)
+		return -EINVAL;
+	if (own->segment >= 0) {
+		memory = shmat(own->segment, NULL, 0);
+		if (memory == (void *)-1)
+			return -errno;
+	} else {
+		memory = mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own->memfd,
+			      0);
+		if (memory == MAP_FAILED)
+			return -errno;
+	}
+	*ret_memory = memory;
 	return 0;
 }
 
@@ -423,5 +445,6 @@ const struct backend_ops backend_shm = {
 	.allocate = shm_allocate,
 	.release = shm_release,
 	.close = shm_close,
+	.map = shm_map,
 	.pin_methods = method_names,
 };
