@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "stats/interval.h"
 #include "stats/series.h"
+#include "stats/summary.h"
 
 const struct metric_series *metric_table_find(const struct metric_table *table, const char *name)
 {
@@ -122,26 +124,61 @@ double *metric_series_sorted(const struct metric_series *series, size_t *ret_cou
 	return sorted;
 }
 
+static json_t *interval_json(const double *sorted, size_t count)
+{
+	struct interval interval;
+	json_t *json;
+
+	if (!sorted || percentile_interval(sorted, count, 0.5, 0.95, &interval) < 0)
+		return json_null();
+	json = json_array();
+	json_array_append_new(json, json_number_or_null(interval.low));
+	json_array_append_new(json, json_number_or_null(interval.high));
+	return json;
+}
+
+static json_t *values_json(const struct metric_series *series)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < series->count; i++)
+		json_array_append_new(json, json_number_or_null(series->values[i]));
+	return json;
+}
+
+static double mean_of(const double *values, size_t count)
+{
+	struct running running;
+
+	running_clear(&running);
+	for (size_t i = 0; i < count; i++)
+		running_add(&running, values[i]);
+	return running.mean;
+}
+
 static json_t *series_json(const struct metric_series *series)
 {
 	size_t count;
 	double *sorted = metric_series_sorted(series, &count);
-	json_t *json = json_object(), *values = json_array();
+	double p99 = count >= 100 ? sorted[count * 99 / 100] : NAN;
+	json_t *json = json_object();
 	int error = 0;
 
-	for (size_t i = 0; i < series->count; i++)
-		error |= json_array_append_new(values, json_number_or_null(series->values[i]));
 	error |= json_put(json, "value",
 			  json_number_or_null(sorted ? series_median(sorted, count) : NAN));
 	error |= json_put(json, "unit", json_string(series->unit));
 	error |= json_put(json, "better",
 			  json_string(series->higher_is_better ? "higher" : "lower"));
 	error |= json_put(json, "title", json_string_or_null(series->title));
+	error |= json_put(json, "mean", json_number_or_null(sorted ? mean_of(sorted, count) : NAN));
 	error |= json_put(json, "min", json_number_or_null(sorted ? sorted[0] : NAN));
 	error |= json_put(json, "max", json_number_or_null(sorted ? sorted[count - 1] : NAN));
+	error |= json_put(json, "p99", json_number_or_null(p99));
+	error |= json_put(json, "median_ci", interval_json(sorted, count));
 	error |= json_put(json, "count", json_integer((json_int_t)count));
 	error |= json_put(json, "left_out", json_integer((json_int_t)count_left_out(series)));
-	error |= json_put(json, "values", values);
+	if (series->count <= METRIC_VALUES_MOST)
+		error |= json_put(json, "values", values_json(series));
 	free(sorted);
 	if (error) {
 		json_decref(json);

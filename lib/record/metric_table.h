@@ -47,9 +47,14 @@ const struct metric_series *metric_table_find(const struct metric_table *table, 
  * frees. NULL and *ret_count 0: none, or no memory. */
 double *metric_series_sorted(const struct metric_series *series, size_t *ret_count);
 
+/* Longer series are described by their numbers alone: a record is a line of some KB. */
+#define METRIC_VALUES_MOST 32
+
 /*
- * {name: {"value": median, "unit", "better", "title", "min", "max", "count", "left_out",
- * "values": [...]}}; "values" in order of time, those left out too. NULL without memory.
+ * {name: {"value": median, "unit", "better", "title", "mean", "min", "max", "p99", "median_ci",
+ * "count", "left_out", "values": [...]}}. "p99": null below 100 values. "median_ci": 95%, from
+ * order statistics; null below 6. "values": in order of time, those left out too, of up to
+ * METRIC_VALUES_MOST. NULL without memory.
  */
 json_t *metric_table_json(const struct metric_table *table);
 

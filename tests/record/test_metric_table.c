@@ -86,6 +86,36 @@ static void many_series_of_many_values(void **state)
 	metric_table_free(&table);
 }
 
+static json_t *of_values(int count)
+{
+	struct metric_table table = {0};
+	json_t *json;
+
+	for (int i = 1; i <= count; i++)
+		metric_table_add(&table, &passes, i);
+	json = metric_table_json(&table);
+	metric_table_free(&table);
+	assert_non_null(json);
+	return json;
+}
+
+static void numbers_as_the_count_allows(void **state)
+{
+	json_t *few = of_values(5), *some = of_values(9), *many = of_values(200);
+
+	assert_true(json_is_null(json_at(few, "a_passes.median_ci")));
+	assert_true(json_is_null(json_at(few, "a_passes.p99")));
+	/* 2 and 8 of 9 leave 2% each outside (binomial). */
+	assert_true(json_number_value(json_array_get(json_at(some, "a_passes.median_ci"), 0)) == 2);
+	assert_true(json_number_value(json_array_get(json_at(some, "a_passes.median_ci"), 1)) == 8);
+	assert_true(json_get_number(json_at(many, "a_passes"), "mean", 0) == 100.5);
+	assert_true(json_get_number(json_at(many, "a_passes"), "p99", 0) == 199);
+	assert_null(json_at(many, "a_passes.values")); /* too long for a record */
+	json_decref(few);
+	json_decref(some);
+	json_decref(many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +123,7 @@ int main(void)
 		cmocka_unit_test(all_left_out_is_told_and_shown),
 		cmocka_unit_test(nan_is_null),
 		cmocka_unit_test(many_series_of_many_values),
+		cmocka_unit_test(numbers_as_the_count_allows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
