@@ -198,7 +198,7 @@ static int print_table(char **operands, size_t count)
 	return error;
 }
 
-static int print_text(const struct record *record)
+static int print_text(const struct record *record, const void *data)
 {
 	struct metrics_heading headings[ROWS_MOST + 1] = {{NULL, NULL}};
 	struct collapse_row_name names[ROWS_MOST];
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 	if (error)
 		return fail(exit_code_of(error),
 			    message.text[0] ? message.text : strerrordesc_np(-error));
-	error = program_finish(record, settings.json, argc, argv, print_text, &message);
+	error = program_finish(record, settings.json, argc, argv, print_text, NULL, &message);
 	record_free(record);
 	return error < 0 ? fail(EXIT_FAILED, message.text) : error;
 }

@@ -71,7 +71,8 @@ static int write_record(const char *path, const struct record *record, struct me
 }
 
 int program_finish(struct record *record, const char *json, int argc, char **argv,
-		   int (*print)(const struct record *record), struct message *message)
+		   int (*print)(const struct record *record, const void *data), const void *data,
+		   struct message *message)
 {
 	const char *path = getenv("SYSLATENCY_RECORD");
 	int error = 0;
@@ -80,7 +81,7 @@ int program_finish(struct record *record, const char *json, int argc, char **arg
 	for (int i = 0; i < argc; i++)
 		json_array_append_new(record->command, json_string_or_null(argv[i]));
 	if (!json || strcmp(json, "-") != 0)
-		error = print(record);
+		error = print(record, data);
 	if (json)
 		error = error ?: write_record(json, record, message);
 	if (!error && path && *path)

@@ -20,11 +20,13 @@ void program_catch_signals(void (*handler)(int number));
 bool program_wants_progress(const char *when);
 
 /*
- * Puts the command line into the record, prints it by @print (not when @json is "-"), writes it to
+ * Puts the command line into the record, prints it by @print (not when @json is "-"; @data is its
+ * own), writes it to
  * @json and to $SYSLATENCY_RECORD. The exit code: EXIT_DONE, EXIT_INVALID, EXIT_SKIPPED (nothing
  * could be measured); -errno with @message.
  */
 int program_finish(struct record *record, const char *json, int argc, char **argv,
-		   int (*print)(const struct record *record), struct message *message);
+		   int (*print)(const struct record *record, const void *data), const void *data,
+		   struct message *message);
 
 #endif
