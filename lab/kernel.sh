@@ -62,7 +62,7 @@ lab_build_variant() {
 		echo "lab: kernel $variant is built" >&2
 		return 0
 	fi
-	echo "lab: building kernel $variant" >&2
+	echo "lab: building kernel $variant (log: $objects.log)" >&2
 	cp "$folder/drm_gem.c" "$source/drivers/gpu/drm/drm_gem.c"
 	# mapping-v7 is what Debian's source has.
 	[ ! -e "$patch" ] || patch -s -p1 -d "$source" <"$patch" >&2

@@ -191,9 +191,9 @@ struct measure_thread {
 struct measure_ops {
 	const char *name, *summary;
 	const struct claim *claims;
-	bool in_memcg;	   /* the sampler belongs inside the group (thp) */
-	bool can_schedule; /* SCHEDULE_FIXED makes sense */
-	bool has_phases;   /* fills sampling_thread.phases */
+	bool in_memcg;		      /* the sampler belongs inside the group (thp) */
+	bool can_schedule;	      /* SCHEDULE_FIXED makes sense */
+	bool has_phases;	      /* fills sampling_thread.phases */
 	enum explain_subject subject; /* what a sample is; default: a wakeup */
 	size_t scratch_bytes;
 	int (*check)(const struct measure_settings *settings, struct message *message);

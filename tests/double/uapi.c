@@ -2,7 +2,7 @@
 /* The calls of the uAPI, checked as i915 of 6.1 checks them (drivers/gpu/drm/i915/gem,
  * i915_query.c). */
 #undef _FILE_OFFSET_BITS
-#include "model.h"
+#include "uapi.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +16,6 @@
 #include <i915_drm.h>
 
 #define PAGE UINT64_C(4096)
-#define HANG_NS INT64_C(1000000000000000)
-
-static const struct personality *part(void)
-{
-	return double_personality();
-}
 
 static int do_version(struct device_file *file, struct drm_version *version)
 {
@@ -37,12 +31,12 @@ static int do_version(struct device_file *file, struct drm_version *version)
 
 static int do_getparam(struct device_file *file, struct drm_i915_getparam *arguments)
 {
-	const uint8_t *engines = part()->engines;
+	const uint8_t *engines = double_personality()->engines;
 	int value;
 
 	switch (arguments->param) {
 	case I915_PARAM_CHIPSET_ID:
-		value = part()->chipset;
+		value = double_personality()->chipset;
 		break;
 	case I915_PARAM_HAS_EXECBUF2:
 	case I915_PARAM_HAS_EXEC_NO_RELOC:
@@ -63,7 +57,7 @@ static int do_getparam(struct device_file *file, struct drm_i915_getparam *argum
 		value = engines[I915_ENGINE_CLASS_VIDEO_ENHANCE] > 0;
 		break;
 	case I915_PARAM_MMAP_GTT_VERSION:
-		value = part()->mmap_gtt_version;
+		value = double_personality()->mmap_gtt_version;
 		break;
 	default:
 		return -EINVAL;
@@ -74,7 +68,7 @@ static int do_getparam(struct device_file *file, struct drm_i915_getparam *argum
 
 static int do_create(struct device_file *file, struct drm_i915_gem_create *arguments)
 {
-	uint64_t unit = part()->discrete ? 16 * PAGE : PAGE;
+	uint64_t unit = double_personality()->discrete ? 16 * PAGE : PAGE;
 	struct object *object;
 
 	if (arguments->pad)
@@ -111,7 +105,7 @@ static int do_pwrite(struct device_file *file, struct drm_i915_gem_pwrite *argum
 	struct object *object = model_object(file, arguments->handle);
 	int error;
 
-	if (!part()->pwrite_and_mmap || file->failures.no_pwrite)
+	if (!double_personality()->pwrite_and_mmap || file->failures.no_pwrite)
 		return -EOPNOTSUPP;
 	if (!object)
 		return breach(file, -ENOENT, "pwrite: no handle %u", arguments->handle);
@@ -133,7 +127,7 @@ static int do_mmap(struct device_file *file, struct drm_i915_gem_mmap *arguments
 	struct object *object = model_object(file, arguments->handle);
 	void *memory;
 
-	if (!part()->pwrite_and_mmap)
+	if (!double_personality()->pwrite_and_mmap)
 		return -EOPNOTSUPP;
 	if (arguments->flags & ~(uint64_t)I915_MMAP_WC)
 		return breach(file, -EINVAL, "mmap: unknown flags");
@@ -157,13 +151,13 @@ static int do_mmap_offset(struct device_file *file, struct drm_i915_gem_mmap_off
 
 	if (!object)
 		return breach(file, -ENOENT, "mmap_offset: no handle %u", arguments->handle);
-	if (part()->mmap_gtt_version >= 4) {
+	if (double_personality()->mmap_gtt_version >= 4) {
 		if (arguments->pad || arguments->extensions)
 			breach(file, 0, "mmap_offset: pad or extensions are not 0");
 		if (arguments->flags > I915_MMAP_OFFSET_FIXED)
 			return breach(file, -EINVAL, "mmap_offset: unknown flags");
 		/* Local memory takes FIXED alone, system memory all but FIXED. */
-		if (part()->discrete != (arguments->flags == I915_MMAP_OFFSET_FIXED))
+		if (double_personality()->discrete != (arguments->flags == I915_MMAP_OFFSET_FIXED))
 			return -ENODEV;
 	}
 	arguments->offset = (uint64_t)arguments->handle << 36;
@@ -210,7 +204,7 @@ static int do_set_domain(struct device_file *file, struct drm_i915_gem_set_domai
 	struct object *object = model_object(file, arguments->handle);
 	uint32_t both = arguments->read_domains | arguments->write_domain;
 
-	if (part()->discrete)
+	if (double_personality()->discrete)
 		return -ENODEV;
 	if (both & ~(uint32_t)(I915_GEM_DOMAIN_CPU | I915_GEM_DOMAIN_GTT | I915_GEM_DOMAIN_WC))
 		return breach(file, -EINVAL, "set_domain: a domain of the GPU");
@@ -284,7 +278,8 @@ static int32_t query_engines(struct drm_i915_query_item *item)
 	uint32_t count = 0;
 
 	for (uint16_t class = 0; class < 5; class ++) {
-		for (uint16_t instance = 0; instance < part()->engines[class]; instance++) {
+		for (uint16_t instance = 0; instance < double_personality()->engines[class];
+		     instance++) {
 			answer.engines[count].engine.engine_class = class;
 			answer.engines[count++].engine.engine_instance = instance;
 		}
@@ -299,7 +294,7 @@ static int32_t query_memory(struct drm_i915_query_item *item)
 		struct drm_i915_query_memory_regions info;
 		struct drm_i915_memory_region_info regions[2];
 	} answer = {0};
-	uint32_t count = part()->discrete ? 2 : 1;
+	uint32_t count = double_personality()->discrete ? 2 : 1;
 
 	answer.info.num_regions = count;
 	answer.regions[0].region.memory_class = I915_MEMORY_CLASS_SYSTEM;
@@ -313,7 +308,7 @@ static int do_query(struct device_file *file, struct drm_i915_query *arguments)
 {
 	struct drm_i915_query_item *items = (void *)(uintptr_t)arguments->items_ptr;
 
-	if (!part()->engine_map)
+	if (!double_personality()->engine_map)
 		return -EINVAL;
 	if (arguments->flags)
 		return breach(file, -EINVAL, "query: flags are not 0");
@@ -347,7 +342,7 @@ static int set_engines(struct device_file *file, struct context *context,
 		struct i915_engine_class_instance engine = map->engines[i];
 
 		if (engine.engine_class >= 5 ||
-		    engine.engine_instance >= part()->engines[engine.engine_class])
+		    engine.engine_instance >= double_personality()->engines[engine.engine_class])
 			return breach(file, -ENOENT, "context: no engine %u:%u",
 				      engine.engine_class, engine.engine_instance);
 		context->engines[i] = (uint16_t)(engine.engine_class << 8 | engine.engine_instance);
@@ -369,7 +364,7 @@ static int do_context_create(struct device_file *file,
 	if (!context)
 		return -ENOMEM;
 	memset(context, 0, sizeof(*context));
-	if (size >= sizeof(*arguments) && part()->engine_map) {
+	if (size >= sizeof(*arguments) && double_personality()->engine_map) {
 		if (arguments->flags & I915_CONTEXT_CREATE_FLAGS_UNKNOWN)
 			return breach(file, -EINVAL, "context: unknown flags");
 		next = arguments->flags & I915_CONTEXT_CREATE_FLAGS_USE_EXTENSIONS
@@ -395,7 +390,7 @@ static int do_context_create(struct device_file *file,
 	return 0;
 }
 
-static struct context *find_context(struct device_file *file, uint64_t id)
+struct context *find_context(struct device_file *file, uint64_t id)
 {
 	for (size_t i = 0; id && i < MAX_CONTEXTS; i++)
 		if (file->contexts[i].id == id)
@@ -422,137 +417,7 @@ static int do_context_getparam(struct device_file *file,
 	if (arguments->param != I915_CONTEXT_PARAM_GTT_SIZE)
 		return -EINVAL;
 	arguments->size = 0;
-	arguments->value = part()->address_bytes;
-	return 0;
-}
-
-/* --- execbuf --- */
-
-/* Index of the engine's timeline, or -errno. */
-static int select_engine(struct device_file *file, const struct drm_i915_gem_execbuffer2 *arguments)
-{
-	struct context *context = find_context(file, arguments->rsvd1 & I915_EXEC_CONTEXT_ID_MASK);
-	uint64_t ring = arguments->flags & I915_EXEC_RING_MASK,
-		 bsd = arguments->flags & I915_EXEC_BSD_MASK;
-	static const uint16_t classes[] = {I915_ENGINE_CLASS_RENDER, I915_ENGINE_CLASS_RENDER,
-					   I915_ENGINE_CLASS_VIDEO, I915_ENGINE_CLASS_COPY,
-					   I915_ENGINE_CLASS_VIDEO_ENHANCE};
-
-	if (!context && (arguments->rsvd1 & I915_EXEC_CONTEXT_ID_MASK))
-		return breach(file, -ENOENT, "execbuf: no context %llu",
-			      (unsigned long long)arguments->rsvd1);
-	if (context && context->engine_count) {
-		if (ring >= context->engine_count || bsd)
-			return breach(file, -EINVAL, "execbuf: engine %llu is not in the map",
-				      (unsigned long long)ring);
-		return context->engines[ring] >> 8;
-	}
-	if (!part()->legacy_rings)
-		return breach(file, -EINVAL, "execbuf: a legacy ring");
-	if (ring > I915_EXEC_VEBOX || (bsd && ring != I915_EXEC_BSD) ||
-	    part()->engines[classes[ring]] == 0 ||
-	    (bsd == I915_EXEC_BSD_RING2 && part()->engines[I915_ENGINE_CLASS_VIDEO] < 2))
-		return breach(file, -EINVAL, "execbuf: no ring %llx",
-			      (unsigned long long)(arguments->flags & (I915_EXEC_RING_MASK | bsd)));
-	return classes[ring];
-}
-
-static int check_execbuf(struct device_file *file, const struct drm_i915_gem_execbuffer2 *arguments)
-{
-	if (arguments->flags &
-	    (uint64_t)(int64_t)(__I915_EXEC_UNKNOWN_FLAGS | I915_EXEC_CONSTANTS_MASK |
-				I915_EXEC_RESOURCE_STREAMER))
-		return breach(file, -EINVAL, "execbuf: flags %llx",
-			      (unsigned long long)arguments->flags);
-	if (arguments->num_cliprects || arguments->cliprects_ptr || arguments->DR1 ||
-	    arguments->DR4)
-		return breach(file, -EINVAL, "execbuf: cliprects, DR1 or DR4 are not 0");
-	if ((arguments->batch_start_offset | arguments->batch_len) & 7)
-		return breach(file, -EINVAL, "execbuf: batch start or length not a multiple of 8");
-	if (arguments->buffer_count == 0 || arguments->buffer_count > 16)
-		return breach(file, -EINVAL, "execbuf: %u buffers", arguments->buffer_count);
-	if (!(arguments->flags & I915_EXEC_NO_RELOC) || !(arguments->flags & I915_EXEC_HANDLE_LUT))
-		breach(file, 0, "execbuf: NO_RELOC or HANDLE_LUT left out where they are accepted");
-	return 0;
-}
-
-static int check_entry(struct device_file *file, const struct drm_i915_gem_exec_object2 *entries,
-		       uint32_t index, struct object **ret_object)
-{
-	const struct drm_i915_gem_exec_object2 *entry = &entries[index];
-	struct object *object = model_object(file, entry->handle);
-
-	if (entry->flags & (uint64_t)(int64_t)__EXEC_OBJECT_UNKNOWN_FLAGS)
-		return breach(file, -EINVAL, "execbuf: flags %llx of an object",
-			      (unsigned long long)entry->flags);
-	if (entry->alignment & (entry->alignment - 1))
-		return breach(file, -EINVAL, "execbuf: alignment not a power of 2");
-	if (entry->rsvd1 || entry->rsvd2)
-		breach(file, 0, "execbuf: reserved members of an object are not 0");
-	if (entry->relocation_count && !part()->relocations)
-		return breach(file, -EINVAL, "execbuf: relocations");
-	if (!object)
-		return breach(file, -ENOENT, "execbuf: no handle %u", entry->handle);
-	for (uint32_t i = 0; i < index; i++)
-		if (entries[i].handle == entry->handle)
-			return breach(file, -EINVAL, "execbuf: handle %u twice", entry->handle);
-	if (object->madvise)
-		return breach(file, -EFAULT, "execbuf: object is DONTNEED");
-	*ret_object = object;
-	return model_get_pages(object);
-}
-
-static int scripted(struct device_file *file)
-{
-	const struct failures *failures = &file->failures;
-
-	file->execbufs++;
-	if (failures->eio_at && file->execbufs >= failures->eio_at)
-		return -EIO;
-	if (failures->enospc_at && file->execbufs >= failures->enospc_at)
-		return -ENOSPC;
-	return 0;
-}
-
-static int do_execbuf(struct device_file *file, struct drm_i915_gem_execbuffer2 *arguments)
-{
-	struct drm_i915_gem_exec_object2 *entries = (void *)(uintptr_t)arguments->buffers_ptr;
-	struct object *objects[16];
-	int64_t start_ns = model_now_ns(), length_ns;
-	uint64_t length;
-	int engine, error = scripted(file);
-
-	if (!error)
-		error = check_execbuf(file, arguments);
-	for (uint32_t i = 0; !error && i < arguments->buffer_count; i++)
-		error = check_entry(file, entries, i, &objects[i]);
-	if (error)
-		return error;
-	engine = select_engine(file, arguments);
-	if (engine < 0)
-		return engine;
-	length = objects[arguments->buffer_count - 1]->bytes;
-	if (arguments->batch_start_offset >= length ||
-	    arguments->batch_len > length - arguments->batch_start_offset)
-		return breach(file, -EINVAL, "execbuf: batch outside its object");
-	if (arguments->batch_len)
-		length = arguments->batch_len;
-	else
-		length -= arguments->batch_start_offset;
-	length_ns = model_run_batch(file, objects[arguments->buffer_count - 1],
-				    arguments->batch_start_offset, length);
-	if (length_ns < 0 || (file->failures.hang_at && file->execbufs >= file->failures.hang_at))
-		length_ns = HANG_NS;
-	if (file->engine_busy_until_ns[engine] > start_ns)
-		start_ns = file->engine_busy_until_ns[engine];
-	file->engine_busy_until_ns[engine] = start_ns + length_ns;
-	for (uint32_t i = 0; i < arguments->buffer_count; i++) {
-		if (objects[i]->busy_until_ns < start_ns + length_ns)
-			objects[i]->busy_until_ns = start_ns + length_ns;
-		entries[i].offset =
-			((uint64_t)entries[i].handle << 24) & (part()->address_bytes - 1);
-	}
-	file->counts.submitted++;
+	arguments->value = double_personality()->address_bytes;
 	return 0;
 }
 

@@ -8,6 +8,10 @@ one_line_error "no command is a usage error" 2 'lab: boot takes a command' "$lab
 one_line_error "an unknown option is a usage error" 2 "unknown argument '--colour'" "$lab" boot --colour -- true
 one_line_error "an unknown variant is a usage error" 2 "unknown variant 'best'" "$lab" kernel best
 one_line_error "a kernel that is not there" 77 'there is no kernel' "$lab" boot --kernel mine=/nowhere/bzImage -- true
+one_line_error "a matrix without kernels says how to get them" 77 'scripts/(lab kernel|setup)' \
+	env SYSLATENCY_LAB_CACHE="$work/cache" "$lab" matrix
+one_line_error "an arm's kernel that is not there" 2 'there is no such file' \
+	"$lab" matrix --kernel stock=/nowhere --kernel mapping=/nowhere --kernel mapping-v7=/nowhere --kernel mlock=/nowhere
 
 "$lab" test >"$work/out" 2>"$work/err"
 status=$?
