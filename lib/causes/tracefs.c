@@ -21,6 +21,8 @@
 #define KEPT_WINDOWS 64
 /* A wait under way is kept too once it is so long. */
 #define WAIT_KEPT_NS NS_PER_MS
+/* A CPU that was stopped counts what was stolen at one of its next ticks (HZ is 100 or more). */
+#define STEAL_COUNTED_NS (20 * NS_PER_MS)
 
 struct tracefs {
 	int level;
@@ -145,7 +147,7 @@ static void note_steal(struct tracefs *tracefs, struct explain_window *window)
 		}
 	}
 	steal_ns = steal_log_between(tracefs->drain.steal_log, window->cpu, window->when_ns,
-				     window->when_ns + window->late_ns);
+				     window->when_ns + window->late_ns + STEAL_COUNTED_NS);
 	if (steal_ns >= 0)
 		window->steal_ns = steal_ns;
 }

@@ -126,6 +126,30 @@ static bool concerns(const struct replay *replay, const struct trace_event *even
 		event->other == subject->tid);
 }
 
+/*
+ * A sleep that no region of the sampler explains is charged to what its waker was in: a page that
+ * compaction moves, or reclaim holds, makes whoever touches it wait.
+ */
+static void charge_waker(struct replay *replay, struct segments *segments, size_t first)
+{
+	struct explain_slice doing;
+
+	if (!replay->subject.woken_from_block || replay->subject.waker_in_irq)
+		return;
+	replay_label_task(replay, replay->subject.waker_tid, &doing);
+	if (doing.cause == CAUSE_TASK || doing.cause == CAUSE_IDLE)
+		return;
+	for (size_t i = first; i < segments->count; i++) {
+		struct explain_slice *label = &segments->items[i].label;
+
+		if (label->cause != CAUSE_BLOCKED)
+			continue;
+		doing.phase = label->phase;
+		doing.outer = CAUSE_BLOCKED;
+		*label = doing;
+	}
+}
+
 /* Walks the window; what a segment is charged to is what held when it began. */
 static int cut(struct replay *replay, const struct trace_event *events, size_t count,
 	       struct segments *segments, struct explanation *explanation)
@@ -134,8 +158,8 @@ static int cut(struct replay *replay, const struct trace_event *events, size_t c
 	int64_t at_ns = window->when_ns, end_ns = window->when_ns + window->late_ns;
 	struct explain_slice label;
 	bool inside = false, whole = true;
+	size_t i, slept = 0; /* segments before the last sleep of the subject */
 	int error = 0;
-	size_t i;
 
 	for (i = 0; i < count && events[i].kind == TRACE_LOST; i++)
 		;
@@ -157,6 +181,7 @@ static int cut(struct replay *replay, const struct trace_event *events, size_t c
 				inside = true;
 				replay->subject.has_run = replay->subject.state == SUBJECT_ON_CPU;
 				replay->subject.waker_tid = 0;
+				replay->subject.woken_from_block = false;
 			}
 			if (concerns(replay, event)) {
 				replay_label(replay, &label);
@@ -168,6 +193,10 @@ static int cut(struct replay *replay, const struct trace_event *events, size_t c
 			gather_evidence(replay, event, explanation);
 		}
 		replay_apply(replay, event);
+		if (event->kind == TRACE_SWITCH && event->tid == window->tid)
+			slept = segments->count;
+		if (inside && event->kind == TRACE_WAKING && event->other == window->tid)
+			charge_waker(replay, segments, slept);
 		if (inside && replay->subject.state == SUBJECT_ON_CPU)
 			replay->subject.has_run = true;
 		if (loss_follows(events, count, i))
@@ -330,7 +359,7 @@ static void note_waker(struct replay *replay, const struct trace_event *events, 
 	int32_t waker = replay->subject.waker_tid;
 	const struct replay_task *task = replay_task(replay, waker);
 
-	if (waker == 0 || replay->subject.waker_in_irq || window->subject == SUBJECT_WAKEUP)
+	if (waker == 0 || replay->subject.waker_in_irq || !replay->subject.woken_from_block)
 		return;
 	explanation->waker_tid = waker;
 	if (task && task->comm)

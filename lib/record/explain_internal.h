@@ -43,7 +43,8 @@ struct subject {
 		SUBJECT_RUNNABLE,
 		SUBJECT_ON_CPU
 	} state;
-	bool has_run; /* in the window */
+	bool has_run;	       /* in the window */
+	bool woken_from_block; /* by waker_tid; the timer's own wake is none */
 	int32_t waker_tid;
 	bool waker_in_irq;
 	int64_t woken_at_ns, slept_at_ns;
@@ -65,6 +66,9 @@ void replay_apply(struct replay *replay, const struct trace_event *event);
 
 /* What time is charged to now: phase, cause, names. */
 void replay_label(struct replay *replay, struct explain_slice *label);
+
+/* What a task is in, on whatever CPU. */
+void replay_label_task(struct replay *replay, int32_t tid, struct explain_slice *label);
 
 /* The region that a slice counts to: the reclaim around a shrinker or compaction, else its own. */
 enum cause_kind explain_base(const struct explain_slice *slice);

@@ -143,7 +143,9 @@ static void apply_subject(struct replay *replay, const struct trace_event *event
 	if (event->kind == TRACE_WAKING && event->other == subject->tid) {
 		if (subject->state == SUBJECT_ON_CPU)
 			return;
-		/* The expiry itself, when its event is there, ended the wait for the timer. */
+		subject->woken_from_block = subject->state == SUBJECT_BLOCKED ||
+					    replay->window->subject == SUBJECT_INTERVAL ||
+					    subject->has_run;
 		subject->state = SUBJECT_RUNNABLE;
 		if (event->value >= 0)
 			subject->cpu = event->value;
@@ -223,6 +225,12 @@ static void label_task(struct replay *replay, int32_t tid, struct explain_slice 
 		snprintf(label->name, sizeof(label->name), "%s", level->name);
 	if (depth > 0)
 		label->outer = task->nest.levels[depth - 1].cause;
+}
+
+void replay_label_task(struct replay *replay, int32_t tid, struct explain_slice *label)
+{
+	memset(label, 0, sizeof(*label));
+	label_task(replay, tid, label);
 }
 
 /* The innermost thing on a CPU. */

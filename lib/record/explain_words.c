@@ -178,7 +178,9 @@ static void say_region(struct words *words, const struct explanation *explanatio
 	say_part(words, explanation, main, main_ns);
 	if (is_reclaim(base) || base == CAUSE_KSWAPD)
 		say_pages(words, explanation);
-	if (!self && main->phase == EXPLAIN_DISPATCH)
+	if (main->outer == CAUSE_BLOCKED)
+		say(words, ", and the sampler waited for it");
+	else if (!self && main->phase == EXPLAIN_DISPATCH)
 		say(words, ", without a reschedule");
 }
 

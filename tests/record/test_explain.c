@@ -323,6 +323,29 @@ static void test_lock_held_by_collapse(void **state)
 			"(pid 600) woke it, which was collapsing a huge page");
 }
 
+static void test_sleep_until_compaction_ends(void **state)
+{
+	/* The sampler touches a page that compaction is moving. */
+	struct trace_event events[] = {
+		switched(-200, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		plain(-150, 1, 400, TRACE_ENTER, CAUSE_COMPACTION, NULL),
+		waking(3, 0, 0, SAMPLER),
+		switched(5, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+		switched(6, 0, SAMPLER, STATE_BLOCKED, "sampler", 0, "swapper/0", 120),
+		waking(8000, 1, 400, SAMPLER),
+		switched(8004, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+		switched(9000, 1, 400, STATE_SLEEPING, "compact", 0, "swapper/1", 120),
+	};
+	struct explain_window window = window_of(8010, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	events[5].value = 0; /* back to its own CPU */
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_COMPACTION), 7994000);
+	assert_says(&e, "compact (pid 400) was in compaction, and the sampler waited for it");
+}
+
 static void test_preempted_interval(void **state)
 {
 	const struct trace_event events[] = {
@@ -480,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_after_it_ran),
 		cmocka_unit_test(test_lock_held_by_collapse),
+		cmocka_unit_test(test_sleep_until_compaction_ends),
 		cmocka_unit_test(test_preempted_interval),
 		cmocka_unit_test(test_lost_events_are_unknown),
 		cmocka_unit_test(test_no_events_at_all),
