@@ -98,8 +98,10 @@ static int execute(struct run *run)
 	error = settle_backend(run);
 	if (!error)
 		error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
-	if (!error)
+	if (!error) {
+		knobs_heed(run->knobs, run->settings->interrupted);
 		error = run_enter_scope(run);
+	}
 	if (!error)
 		error = open_kernel_log(run);
 	if (!error)

@@ -47,8 +47,10 @@ static int make_swap(struct run *run)
 	}
 	if (run->settings->swap == SWAP_ZRAM)
 		return message_set(run->message, error, "%s", reason.text);
+	if (error == -EBUSY || error == -EINTR)
+		return message_set(run->message, error, "%s", reason.text);
 	/* Asked for by the swap load alone: without swap it would only be killed. */
-	return message_set(run->message, error == -EBUSY ? error : -ENODEV,
+	return message_set(run->message, -ENODEV,
 			   "the swap load needs swap and none can be made: %s", reason.text);
 }
 

@@ -21,6 +21,59 @@ static bool interrupted(struct run *run)
 	return run->interrupted;
 }
 
+static void tell_progress(struct run *run, enum run_stage stage, int64_t left_ns)
+{
+	struct run_progress progress = {
+		.stage = stage, .left_ns = left_ns, .p50_ns = -1, .p99_ns = -1, .max_ns = -1};
+	size_t count, stalled;
+
+	if (!run->settings->progress)
+		return;
+	if (run->sampler && stage == RUN_MEASURING) {
+		struct histogram *merged = calloc(1, sizeof(*merged));
+
+		sampler_threads(run->sampler, &count);
+		for (size_t i = 0; merged && i < count; i++) {
+			const struct sampling_thread *thread = sampler_thread(run->sampler, i);
+
+			histogram_merge(merged, &thread->observed);
+			if (thread->count && thread->max_ns > progress.max_ns)
+				progress.max_ns = thread->max_ns;
+		}
+		if (merged && merged->total) {
+			progress.samples = merged->total;
+			progress.p50_ns = histogram_percentile(merged, 0.5, progress.max_ns);
+			progress.p99_ns = histogram_percentile(merged, 0.99, progress.max_ns);
+		}
+		free(merged);
+		progress.stalled_ns = sampler_stalled_ns(run->sampler, clock_now_ns(), &stalled);
+		if (progress.stalled_ns < STALL_TOLD_NS)
+			progress.stalled_ns = 0;
+		else
+			progress.stalled_cpu = sampler_thread(run->sampler, stalled)->cpu;
+	}
+	run->settings->progress(run->settings->progress_data, &progress);
+}
+
+/* As loads_wait_steady, in steps that see an interruption. */
+static int wait_steady(struct run *run)
+{
+	int64_t deadline_ns = clock_now_ns() + STEADY_NS;
+
+	for (;;) {
+		int64_t now_ns = clock_now_ns();
+		int64_t step_ns = now_ns + POLL_NS < deadline_ns ? now_ns + POLL_NS : deadline_ns;
+		int error = loads_wait_steady(run->loads, run->load_count, step_ns, run->message);
+
+		if (interrupted(run))
+			return message_set(run->message, -EINTR,
+					   "interrupted while starting: nothing was measured");
+		if (error != -ETIMEDOUT || step_ns == deadline_ns)
+			return error;
+		tell_progress(run, RUN_STARTING, INT64_MAX);
+	}
+}
+
 int run_start_loads(struct run *run)
 {
 	const struct cgroup *group = run->group.version == CGROUP_NONE ? NULL : &run->group;
@@ -43,8 +96,7 @@ int run_start_loads(struct run *run)
 			return error;
 		run->load_count++;
 	}
-	error = loads_wait_steady(run->loads, run->load_count, clock_now_ns() + STEADY_NS,
-				  run->message);
+	error = wait_steady(run);
 	if (error == -ETIMEDOUT) {
 		record_note(run->record, "%s", run->message->text);
 		error = 0;
@@ -80,40 +132,6 @@ static int start_sampler(struct run *run)
 	run->context_count = count * SAMPLING_WORST;
 	run->contexts = calloc(run->context_count ? run->context_count : 1, sizeof(*run->contexts));
 	return run->contexts ? 0 : -ENOMEM;
-}
-
-static void tell_progress(struct run *run, enum run_stage stage, int64_t left_ns)
-{
-	struct run_progress progress = {
-		.stage = stage, .left_ns = left_ns, .p50_ns = -1, .p99_ns = -1, .max_ns = -1};
-	size_t count, stalled;
-
-	if (!run->settings->progress)
-		return;
-	if (run->sampler && stage == RUN_MEASURING) {
-		struct histogram *merged = calloc(1, sizeof(*merged));
-
-		sampler_threads(run->sampler, &count);
-		for (size_t i = 0; merged && i < count; i++) {
-			const struct sampling_thread *thread = sampler_thread(run->sampler, i);
-
-			histogram_merge(merged, &thread->observed);
-			if (thread->count && thread->max_ns > progress.max_ns)
-				progress.max_ns = thread->max_ns;
-		}
-		if (merged && merged->total) {
-			progress.samples = merged->total;
-			progress.p50_ns = histogram_percentile(merged, 0.5, progress.max_ns);
-			progress.p99_ns = histogram_percentile(merged, 0.99, progress.max_ns);
-		}
-		free(merged);
-		progress.stalled_ns = sampler_stalled_ns(run->sampler, clock_now_ns(), &stalled);
-		if (progress.stalled_ns < STALL_TOLD_NS)
-			progress.stalled_ns = 0;
-		else
-			progress.stalled_cpu = sampler_thread(run->sampler, stalled)->cpu;
-	}
-	run->settings->progress(run->settings->progress_data, &progress);
 }
 
 /* Sleeps until @deadline_ns in steps that see an interruption. -EINTR when there was one. */

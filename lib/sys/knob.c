@@ -29,12 +29,15 @@
 #include "sys/knob_record.h"
 
 #define LOCK_RETRY_NS (50 * NS_PER_MS)
+/* For a guardian that was not asked, and undoes because its socket ended. */
+#define UNDO_LIMIT_NS (60 * NS_PER_S)
 
 struct knobs {
 	int socket;
 	int directory_fd;
 	int lock_fd; /* held by the guardian as well */
 	pid_t guardian;
+	const volatile sig_atomic_t *interrupted; /* NULL: nothing ends a wait */
 	char journal_name[JOURNAL_NAME_BYTES];
 };
 
@@ -114,6 +117,11 @@ free_knobs:
 	return result;
 }
 
+void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted)
+{
+	knobs->interrupted = interrupted;
+}
+
 void knobs_forget(struct knobs *knobs)
 {
 	if (!knobs)
@@ -153,20 +161,46 @@ static int undo_alone(struct knobs *knobs, struct message *message)
 	return result;
 }
 
+/* Its end, or false when it does not come: a guardian may be stopped, or stuck in the kernel. */
+static bool guardian_ended(const struct knobs *knobs, int64_t limit_ns)
+{
+	int64_t deadline_ns = clock_now_ns() + limit_ns;
+
+	for (;;) {
+		pid_t got = waitpid(knobs->guardian, NULL, WNOHANG);
+
+		if (got > 0 || (got < 0 && errno != EINTR))
+			return true;
+		if (clock_now_ns() >= deadline_ns)
+			return false;
+		clock_sleep_for(NS_PER_MS);
+	}
+}
+
 int knobs_close(struct knobs *knobs, struct message *message)
 {
+	const uint64_t unanswered = UINT64_MAX;
+	uint64_t goes_on = unanswered;
 	struct message why = {0};
-	uint64_t goes_on = 0;
+	bool ended;
 	int result;
 
 	if (!knobs)
 		return 0;
 	result = guardian_ask(knobs->socket, GUARDIAN_CLOSE, 0, NULL, &goes_on, NULL, &why);
-	if (!goes_on)
-		while (waitpid(knobs->guardian, NULL, 0) < 0 && errno == EINTR)
-			;
-	if (result == -EPIPE)
-		result = undo_alone(knobs, &why);
+	/* Where nothing could be asked (no descriptor left), the end of the socket asks. */
+	close(knobs->socket);
+	knobs->socket = -1;
+	if (goes_on == unanswered) {
+		ended = guardian_ended(knobs, result == -EPIPE ? NS_PER_S : UNDO_LIMIT_NS);
+		goes_on = !ended && result != -EPIPE;
+		if (result == -EPIPE)
+			result = undo_alone(knobs, &why);
+		else if (ended && faccessat(knobs->directory_fd, knobs->journal_name, F_OK, 0) < 0)
+			result = 0;
+	} else if (!goes_on) {
+		guardian_ended(knobs, NS_PER_S);
+	}
 	if (result < 0)
 		message_set(message, result, "%.400s; %s", why.text,
 			    goes_on ? "its guardian process goes on trying for 5 minutes"
@@ -223,6 +257,10 @@ int knobs_lock(struct knobs *knobs, struct message *message)
 		}
 		if (result != -EBUSY)
 			return message_set(message, result, "%s", holder.text);
+		if (knobs->interrupted && *knobs->interrupted)
+			return message_set(message, -EINTR,
+					   "interrupted while the machine was in use by %.200s",
+					   holder.text);
 		if (clock_now_ns() >= deadline_ns)
 			break;
 		clock_sleep_for(LOCK_RETRY_NS);

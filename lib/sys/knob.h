@@ -2,6 +2,7 @@
 #ifndef SYS_KNOB_H
 #define SYS_KNOB_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +24,9 @@ struct knobs;
 
 /* Starts the guardian and the journal. @program is the name that others are told. */
 int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message);
+
+/* From now on the wait for the lock ends with -EINTR once *@interrupted is set. */
+void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted);
 
 /*
  * Every verb may be called from any thread, and from children that were forked after knobs_open().

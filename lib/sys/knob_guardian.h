@@ -60,7 +60,7 @@ void guardian_main(struct guardian *guardian) __attribute__((noreturn));
 /*
  * Sends a request of @operation (@text may be NULL) and waits for the reply; its error and message
  * are passed on. @ret_fd (may be NULL): descriptor that came with it, or -1.
- * -EPIPE: the guardian is gone.
+ * -EPIPE: the guardian is gone, or has not answered in 10 s (60 s where it undoes).
  */
 int guardian_ask(int socket, enum guardian_operation operation, uint64_t value, const char *text,
 		 uint64_t *ret_value, int *ret_fd, struct message *message);

@@ -2,10 +2,19 @@
 #include "sys/knob_guardian.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+
+/* Undoing waits for processes, busy groups and swapoff; all else is a line in the journal. */
+#define ANSWER_MS 10000
+#define ANSWER_TO_UNDO_MS 60000
 
 union fd_control {
 	struct cmsghdr header;
@@ -64,6 +73,24 @@ int guardian_answer(int socket, const struct guardian_reply *reply, int fd)
 	return send_packet(socket, reply, sizeof(*reply), fd);
 }
 
+/* Is there something to read, or the end, before the guardian must be taken for stuck? */
+static bool answered(int socket, enum guardian_operation operation)
+{
+	bool undoes = operation == GUARDIAN_UNDO || operation == GUARDIAN_CLOSE;
+	int64_t deadline_ns = clock_now_ns() + (undoes ? ANSWER_TO_UNDO_MS : ANSWER_MS) * NS_PER_MS;
+	struct pollfd wait = {.fd = socket, .events = POLLIN};
+
+	for (;;) {
+		int64_t left_ns = deadline_ns - clock_now_ns();
+		int ready = poll(&wait, 1, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
+
+		if (ready > 0)
+			return true;
+		if ((ready < 0 && errno != EINTR) || left_ns <= 0)
+			return false;
+	}
+}
+
 int guardian_ask(int socket, enum guardian_operation operation, uint64_t value, const char *text,
 		 uint64_t *ret_value, int *ret_fd, struct message *message)
 {
@@ -81,6 +108,15 @@ int guardian_ask(int socket, enum guardian_operation operation, uint64_t value, 
 	result = send_packet(socket, &request, offsetof(struct guardian_request, text) + length + 1,
 			     pair[1]);
 	close(pair[1]);
+	if (result == 0 && !answered(pair[0], operation)) {
+		/* Whoever asks next need not wait too, and a guardian that wakes again undoes all.
+		 */
+		shutdown(socket, SHUT_RDWR);
+		close(pair[0]);
+		return message_set(message, -EPIPE,
+				   "the guardian process does not answer (stopped?); nothing is "
+				   "changed any more");
+	}
 	if (result == 0)
 		result = guardian_receive(pair[0], &reply, sizeof(reply), &fd);
 	close(pair[0]);

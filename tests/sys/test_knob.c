@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -323,6 +324,51 @@ static void without_guardian_nothing_is_changed_and_close_undoes(void **state)
 	assert_int_equal(knobs_close(knobs, &message), 0);
 	assert_value(KNOB, "10000");
 	assert_int_equal(count_journals(), 0);
+}
+
+/* The close itself cannot be asked for then; the guardian undoes all the same, and nobody hangs. */
+static void without_descriptors_close_undoes(void **state)
+{
+	struct message message = {0};
+	struct rlimit before, none;
+	struct knobs *knobs;
+	pid_t guardian;
+	int result;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	guardian = find_guardian(getpid());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	result = knobs_close(knobs, &message);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(result, 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(waitpid(guardian, NULL, WNOHANG), -1); /* reaped */
+}
+
+static void an_interruption_ends_the_wait_for_the_lock(void **state)
+{
+	const int64_t begin_ns = clock_now_ns();
+	volatile sig_atomic_t interrupted = 1;
+	pid_t holder = start_holder("holder");
+	struct message message = {0};
+	struct knobs *knobs;
+
+	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	setenv("SYSLATENCY_LOCK_WAIT_S", "60", 1);
+	knobs_heed(knobs, &interrupted);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EINTR);
+	assert_non_null(strstr(message.text, "holder"));
+	assert_true(clock_now_ns() - begin_ns < 30 * NS_PER_S);
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	kill(holder, SIGKILL);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	wait_for_no_journal();
 }
 
 static void write_journal(const char *tree, const char *name, const char *text, mode_t mode)
@@ -678,6 +724,8 @@ int main(void)
 		CASE(a_kill_is_undone_and_the_lock_given_on),
 		CASE(both_killed_is_restored),
 		CASE(without_guardian_nothing_is_changed_and_close_undoes),
+		CASE(without_descriptors_close_undoes),
+		CASE(an_interruption_ends_the_wait_for_the_lock),
 		CASE(torn_forged_and_old_journals),
 		CASE(unsafe_folder_is_refused),
 		CASE(a_user_has_a_folder_of_its_own),
