@@ -19,7 +19,7 @@ int gem_syslatency_add_load(struct run_settings *run, const char *word, size_t l
 	equals = strchr(name, '=');
 	if (equals) {
 		*equals = '\0';
-		if (parse_size(equals + 1, &size) < 0)
+		if (parse_size(equals + 1, &size) < 0 || (!size.is_percent && size.bytes == 0))
 			return message_set(
 				message, -EINVAL,
 				"--load %s: '%s' is not a size: write it like 1400M or 70%%", name,
@@ -71,7 +71,8 @@ static int option_swap(void *data, const char *argument, struct message *message
 	else if (strcmp(argument, "none") == 0)
 		settings->run.swap = SWAP_NONE;
 	else if (strncmp(argument, "zram:", 5) == 0 &&
-		 parse_size(argument + 5, &settings->run.swap_size) == 0)
+		 parse_size(argument + 5, &settings->run.swap_size) == 0 &&
+		 (settings->run.swap_size.is_percent || settings->run.swap_size.bytes > 0))
 		settings->run.swap = SWAP_ZRAM;
 	else
 		return message_set(message, -EINVAL,
@@ -264,6 +265,7 @@ const struct option_row gem_syslatency_rows[] = {
 	 .long_name = "limit",
 	 .argument = "SIZE",
 	 AT(run.limit),
+	 .minimum = 1,
 	 .help = "memory limit of the group (default: the lesser of 2G and a fifth of memory)"},
 	{.kind = OPTION_CALL,
 	 .long_name = "swap",

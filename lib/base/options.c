@@ -126,11 +126,15 @@ static int set_size(const struct option_row *row, void *settings, const char *ar
 		    const char *name, struct message *message)
 {
 	struct size_value value;
+	char least[32];
 
 	if (parse_size(argument, &value) < 0)
 		return message_set(message, -EINVAL,
 				   "%s: '%s' is not a size: write it like 512M, 2G or 50%%", name,
 				   argument);
+	if (!value.is_percent && value.bytes < (uint64_t)row->minimum)
+		return message_set(message, -EINVAL, "%s: %s is less than %s", name, argument,
+				   format_size((uint64_t)row->minimum, least, sizeof(least)));
 	*(struct size_value *)member(settings, row->offset) = value;
 	return 0;
 }
@@ -159,6 +163,9 @@ static int apply(const struct option_row *row, void *settings, const char *argum
 		error = set_double(row, settings, argument, name, message);
 		break;
 	case OPTION_STRING:
+		if (!*argument) /* a shell variable that is not set, most likely */
+			return message_set(message, -EINVAL, "%s: the argument %s is empty", name,
+					   row->argument);
 		*(const char **)member(settings, row->offset) = argument;
 		break;
 	case OPTION_CHOICE:

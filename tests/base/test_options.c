@@ -56,6 +56,7 @@ static const struct option_row rows[] = {
 	 .long_name = "size",
 	 .argument = "SIZE",
 	 .help = "a size",
+	 .minimum = 4096,
 	 .offset = offsetof(struct settings, size)},
 	{.kind = OPTION_DOUBLE,
 	 .long_name = "real",
@@ -143,7 +144,9 @@ static void bad_input_says_what(void **state)
 		{"--number", "1x", "whole number"},  {"--size", "1Q", "not a size"},
 		{"--choice", "three", "one, two"},   {"--flag=1", NULL, "takes no argument"},
 		{"--call=bad", NULL, "bad call"},    {"--real", "2", "not within"},
-		{"--real", "inf", "not a number"},
+		{"--real", "inf", "not a number"},   {"--size", "0", "less than 4K"},
+		{"--size=-1", NULL, "not a size"},   {"--text", "", "TEXT is empty"},
+		{"--text=", NULL, "TEXT is empty"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
