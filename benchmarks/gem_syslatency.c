@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -35,6 +37,14 @@ static int fail(enum exit_code code, const char *text)
 {
 	fprintf(stderr, PROGRAM ": %s\n", text);
 	return code;
+}
+
+/* What was printed has to arrive. */
+static int finish_output(void)
+{
+	if (fflush(stdout) == EOF || ferror(stdout))
+		return fail(EXIT_FAILED, "cannot write the result to standard output");
+	return EXIT_DONE;
 }
 
 /* Only IGT's flags: then everything is as IGT does it. */
@@ -231,7 +241,8 @@ static void show_progress(void *data, const struct run_progress *progress)
 			 format_duration(progress->stalled_ns, left, sizeof(left)));
 	fprintf(stderr, "\r\033[K%s", stages[progress->stage]);
 	if (progress->left_ns < INT64_MAX / 2)
-		fprintf(stderr, ", %.0f s left", ceil((double)progress->left_ns / 1e9));
+		fprintf(stderr, ", %.0f s left",
+			progress->left_ns > 0 ? ceil((double)progress->left_ns / 1e9) : 0);
 	if (progress->samples > 0)
 		fprintf(stderr, ", %llu samples, p50 %s, p99 %s, max %s",
 			(unsigned long long)progress->samples,
@@ -312,13 +323,18 @@ static int report(const struct settings *settings, struct record *record, int ar
 		error = write_record(path, record, &message);
 	if (error)
 		return fail(EXIT_FAILED, message.text);
-	if (fflush(stdout) == EOF || ferror(stdout))
-		return fail(EXIT_FAILED, "cannot write the result to standard output");
+	if (finish_output() != EXIT_DONE)
+		return EXIT_FAILED;
 	if (settings->run.pure_drop_in || settings->field_given)
 		for (size_t i = 0;
 		     record->verdict != VERDICT_VALID && i < json_array_size(record->reasons); i++)
 			fprintf(stderr, PROGRAM ": %s: %s\n", verdict_name(record->verdict),
 				json_string_value(json_array_get(record->reasons, i)));
+	if (json_is_string(json_at(record->counters, "samples.why")))
+		fprintf(stderr, PROGRAM ": --samples %s: %s\n", settings->run.samples_path,
+			json_string_value(json_at(record->counters, "samples.why")));
+	if (json_is_true(json_at(record->counters, "samples.failed")))
+		return EXIT_FAILED;
 	if (record->latency.count == 0)
 		return fail(EXIT_FAILED,
 			    "no sample was taken: the run was too short or was stalled");
@@ -329,37 +345,82 @@ static int report(const struct settings *settings, struct record *record, int ar
 	return EXIT_DONE;
 }
 
+/*
+ * Can @path be written? Said before minutes of measuring, not after. A FIFO stays open to the end:
+ * its reader would take a close for the end of the data.
+ */
+static int check_output(const char *path, struct message *message)
+{
+	bool existed = access(path, F_OK) == 0;
+	char target[PATH_MAX];
+	struct stat status;
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+
+	if (fd < 0 && errno == ENXIO)
+		return message_set(message, -EPIPE, "cannot write %s: nobody reads it", path);
+	if (fd < 0)
+		return message_set_errno(message, -errno, "cannot write %s", path);
+	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
+		return 0;
+	close(fd);
+	/* What was made, which is not the name that a symbolic link has. */
+	if (!existed && realpath(path, target))
+		unlink(target);
+	return 0;
+}
+
+static bool same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	if (!one || !other)
+		return false;
+	if (strcmp(one, other) == 0)
+		return strcmp(one, "-") != 0;
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int check_outputs(const struct settings *settings, struct message *message)
 {
-	const char *const paths[] = {settings->json, settings->run.samples_path,
-				     settings->run.perfetto_path, getenv("SYSLATENCY_RECORD")};
+	const char *const paths[] = {settings->json, getenv("SYSLATENCY_RECORD"),
+				     settings->run.samples_path, settings->run.perfetto_path};
+	const size_t count = sizeof(paths) / sizeof(paths[0]), records = 2;
 
-	/* Said before minutes of measuring, not after. */
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		bool existed;
-		int fd;
+	for (size_t i = records; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (same_file(paths[i], paths[k]))
+				return message_set(message, -EINVAL,
+						   "%s cannot hold two results: give each a file "
+						   "of its own",
+						   paths[i]);
+	for (size_t i = 0; i < count; i++) {
+		int error = 0;
 
-		if (!paths[i] || !*paths[i] || strcmp(paths[i], "-") == 0)
-			continue;
-		existed = access(paths[i], F_OK) == 0;
-		fd = open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-		if (fd < 0)
-			return message_set_errno(message, -errno, "cannot write %s", paths[i]);
-		close(fd);
-		if (!existed)
-			unlink(paths[i]);
+		if (paths[i] && *paths[i] && (i >= records || strcmp(paths[i], "-") != 0))
+			error = check_output(paths[i], message);
+		if (error)
+			return error;
 	}
 	return 0;
 }
 
+/* What ends a write is told as its error, not a death. */
+static void survive_failed_writes(void)
+{
+	signal(SIGPIPE, SIG_IGN); /* the reader of our output went */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit */
+}
+
 static void catch_signals(void)
 {
-	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = {.sa_handler = on_signal}, now;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	/* nohup's choice stands */
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 int main(int argc, char **argv)
@@ -376,6 +437,7 @@ int main(int argc, char **argv)
 	struct message message = {""};
 	int first, error, code;
 
+	survive_failed_writes();
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
 	error = options_parse(gem_syslatency_rows, gem_syslatency_row_count, &settings, argc, argv,
@@ -386,11 +448,11 @@ int main(int argc, char **argv)
 			"Measures how late the system wakes its tasks (wakeup), or how long a huge page "
 			"takes (thp), while memory is under load and pinned buffers hold it.",
 			gem_syslatency_rows, gem_syslatency_row_count);
-		return EXIT_DONE;
+		return finish_output();
 	}
 	if (error == OPTIONS_VERSION) {
 		printf(PROGRAM " (syslatency) " SYSLATENCY_VERSION " " SYSLATENCY_BUILD "\n");
-		return EXIT_DONE;
+		return finish_output();
 	}
 	if (!error && first < argc)
 		error = message_set(&message, -EINVAL, "'%s' is no option: see --help",
@@ -399,8 +461,9 @@ int main(int argc, char **argv)
 		error = resolve(&settings, &message);
 	if (error)
 		return fail(exit_code_of(error), message.text);
-	if (check_outputs(&settings, &message) < 0)
-		return fail(EXIT_FAILED, message.text);
+	error = check_outputs(&settings, &message);
+	if (error) /* what cannot be written is no lack of this machine's: never 77 */
+		return fail(error == -EINVAL ? EXIT_USAGE : EXIT_FAILED, message.text);
 	if (settings.time_ns < 0)
 		fprintf(stderr, PROGRAM ": measuring until stopped: end it with Ctrl-C\n");
 	catch_signals();

@@ -155,8 +155,7 @@ static void catch_signals(void)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of a write, not a death */
-	signal(SIGPIPE, SIG_IGN); /* nor is a reader of our progress that has gone */
+	signal(SIGPIPE, SIG_IGN); /* a reader of our progress that has gone is no death */
 }
 
 /* As "syslat compare DIR" prints it. */

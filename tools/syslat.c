@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of a write, not a death */
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	if (argc < 2) {
 		command_error(NULL, "a command is wanted; syslat help lists them");

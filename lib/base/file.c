@@ -246,28 +246,43 @@ int write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* A device, pipe or socket is written to, never replaced by a file of its name. */
+/*
+ * A device, pipe or socket is written to, never replaced by a file of its name. A FIFO that nobody
+ * reads is refused: waiting for its reader could last for ever.
+ */
 static int write_in_place(const char *path, const void *data, size_t size)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
 	int error;
 
 	if (fd < 0)
-		return -errno;
+		return errno == ENXIO ? -EPIPE : -errno;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	error = write_all(fd, data, size);
 	if (close(fd) < 0 && !error)
 		error = -errno;
 	return error;
 }
 
-int file_replace(const char *path, const void *data, size_t size)
+/* Where a symbolic link leads; a file is made where it leads to none. */
+static int follow_link(const char *path, char target[PATH_MAX])
+{
+	int fd;
+
+	if (realpath(path, target))
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return realpath(path, target) ? 0 : -errno;
+}
+
+static int replace_regular(const char *path, const void *data, size_t size)
 {
 	char temporary[PATH_MAX];
-	struct stat status;
 	int fd, error;
 
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-		return S_ISDIR(status.st_mode) ? -EISDIR : write_in_place(path, data, size);
 	if (snprintf(temporary, sizeof(temporary), "%s.%d.new", path, (int)getpid()) >=
 	    (int)sizeof(temporary))
 		return -ENAMETOOLONG;
@@ -284,6 +299,20 @@ int file_replace(const char *path, const void *data, size_t size)
 	if (error)
 		unlink(temporary);
 	return error;
+}
+
+int file_replace(const char *path, const void *data, size_t size)
+{
+	char target[PATH_MAX];
+	struct stat status;
+	int error;
+
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return S_ISDIR(status.st_mode) ? -EISDIR : write_in_place(path, data, size);
+	if (lstat(path, &status) < 0 || !S_ISLNK(status.st_mode))
+		return replace_regular(path, data, size);
+	error = follow_link(path, target);
+	return error ? error : replace_regular(target, data, size);
 }
 
 int file_make_directories(const char *path)

@@ -47,7 +47,11 @@ int text_find_int64(const char *text, const char *key, int64_t *ret_value);
 
 int file_read(const char *path, char **ret_text, size_t *ret_size);
 
-/* Writes a new file beside, syncs it, renames it over @path: readers see old or new, never half. */
+/*
+ * Writes a new file beside, syncs it, renames it over @path: readers see old or new, never half. A
+ * symbolic link stays, what it leads to is replaced; a device or FIFO is written to (-EPIPE: nobody
+ * reads the FIFO).
+ */
 int file_replace(const char *path, const void *data, size_t size);
 
 /* mkdir -p; 0 when it is there already. */

@@ -278,6 +278,32 @@ static int fill_loads(struct run *run)
 	return 0;
 }
 
+/* What --samples should hold and does not: "counters.samples", and a note. */
+static int fill_samples(struct run *run)
+{
+	json_t *samples = json_object();
+	struct message why = {""};
+	uint64_t lost;
+	int error;
+
+	if (!run->settings->samples_path) {
+		json_decref(samples);
+		return 0;
+	}
+	error = sampler_samples(run->sampler, &lost, &why);
+	if (error == 0 && lost > 0)
+		message_set(&why, 0, "%llu samples came faster than the samples file took them",
+			    (unsigned long long)lost);
+	if (why.text[0])
+		record_note(run->record, "--samples %s: %s", run->settings->samples_path, why.text);
+	if (json_put(run->record->counters, "samples", samples) ||
+	    json_put(samples, "lost", json_integer((json_int_t)lost)) ||
+	    json_put(samples, "failed", json_boolean(error < 0)) ||
+	    json_put(samples, "why", why.text[0] ? json_string_or_null(why.text) : json_null()))
+		return -ENOMEM;
+	return 0;
+}
+
 static void fill_throttling(struct run *run)
 {
 	uint64_t gaps = 0;
@@ -430,6 +456,8 @@ int run_fill_record(struct run *run)
 		error = fill_per_cpu(run);
 	if (!error)
 		error = fill_sampler(run);
+	if (!error)
+		error = fill_samples(run);
 	if (!error)
 		error = run_fill_worst(run);
 	if (!error)

@@ -43,6 +43,8 @@ struct sampler {
 	int dma_latency_fd;
 	bool stopped;
 	int64_t stall_ns;
+	int sink_error;
+	struct message sink_message;
 };
 
 static size_t round_up(size_t bytes)
@@ -385,7 +387,6 @@ int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns)
 {
 	struct sampler_shared *shared = sampler->process.shared;
 	int64_t deadline_ns = clock_now_ns() + STOP_LIMIT_NS;
-	struct message message;
 	bool running = true;
 	int status, error = 0;
 
@@ -408,16 +409,19 @@ int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns)
 		error = end_process(sampler);
 	}
 	fill_in_steal(sampler);
-	if (sampler->sink &&
-	    sample_sink_finish(sampler->sink, clock_now_ns() + SINK_LIMIT_NS, &message) < 0)
-		add_note(sampler, message.text);
+	if (sampler->sink)
+		sampler->sink_error = sample_sink_finish(
+			sampler->sink, clock_now_ns() + SINK_LIMIT_NS, &sampler->sink_message);
 	*ret_stall_ns = sampler->stall_ns;
 	return error;
 }
 
-uint64_t sampler_samples_lost(const struct sampler *sampler)
+int sampler_samples(const struct sampler *sampler, uint64_t *ret_lost, struct message *message)
 {
-	return sampler->sink ? sample_sink_lost(sampler->sink) : 0;
+	*ret_lost = sampler->sink ? sample_sink_lost(sampler->sink) : 0;
+	if (sampler->sink_error < 0 && message)
+		*message = sampler->sink_message;
+	return sampler->sink_error;
 }
 
 void sampler_free(struct sampler *sampler)

@@ -62,7 +62,11 @@ int64_t sampler_stalled_ns(const struct sampler *sampler, int64_t now_ns, size_t
  */
 int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns);
 
-uint64_t sampler_samples_lost(const struct sampler *sampler); /* of --samples */
+/*
+ * Of --samples, after sampler_stop(): how many are not in the file, and why it failed (0 when it
+ * did not: then what is lost found no room in the rings).
+ */
+int sampler_samples(const struct sampler *sampler, uint64_t *ret_lost, struct message *message);
 void sampler_free(struct sampler *sampler);		      /* kills what is left */
 
 #endif

@@ -147,7 +147,8 @@ static int open_file(const char *path, struct message *message)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
 
 	if (fd < 0)
-		return message_set_errno(message, -errno, "samples file %.300s", path);
+		return message_set_errno(message, errno == ENXIO ? -EPIPE : -errno,
+					 "samples file %.300s", path);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	return fd;
 }

@@ -91,6 +91,30 @@ static void what_is_no_file_is_not_replaced(void **state)
 	assert_int_equal(read(reader, text, 6), 6);
 	assert_string_equal(text, "record");
 	close(reader);
+	assert_int_equal(file_replace(path, "record", 6), -EPIPE); /* and does not wait */
+	testing_remove_tree(tree);
+}
+
+static void a_link_stays_and_leads_to_the_result(void **state)
+{
+	char tree[256], link[300], target[300], *text;
+	struct stat status;
+
+	testing_make_tree(tree, sizeof(tree));
+	snprintf(link, sizeof(link), "%s/link", tree);
+	snprintf(target, sizeof(target), "%s/target", tree);
+	assert_int_equal(symlink("target", link), 0);
+	for (int i = 0; i < 2; i++) { /* to nothing yet, then to a file */
+		assert_int_equal(file_replace(link, "record", 6), 0);
+		assert_int_equal(lstat(link, &status), 0);
+		assert_true(S_ISLNK(status.st_mode));
+		assert_int_equal(file_read(target, &text, NULL), 0);
+		assert_string_equal(text, "record");
+		free(text);
+	}
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("link", link), 0);
+	assert_int_equal(file_replace(link, "record", 6), -ELOOP);
 	testing_remove_tree(tree);
 }
 
@@ -101,6 +125,7 @@ int main(void)
 		cmocka_unit_test(keyed_lines),
 		cmocka_unit_test(replace_is_whole_or_nothing),
 		cmocka_unit_test(what_is_no_file_is_not_replaced),
+		cmocka_unit_test(a_link_stays_and_leads_to_the_result),
 	};
 
 	return cmocka_run_group_tests_name("base/file", tests, NULL, NULL);

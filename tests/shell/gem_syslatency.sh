@@ -65,6 +65,67 @@ one_line_error "too much memory in machine scope" 1 'available' gem_syslatency -
 expect "a full disk is told" 1 'cannot write' gem_syslatency -n -t 1 --json /dev/full
 expect "a closed standard output is told" 1 'cannot write' sh -c 'gem_syslatency -n -t 1 >/dev/full'
 
+# --- outputs of every kind ---
+one_line_error "an empty name of a file" 2 'FILE is empty' gem_syslatency -n -t 1 --json ""
+one_line_error "no room for nothing" 2 'is less than' gem_syslatency -t 1 --load gem --limit 0
+one_line_error "a load without size" 2 'not a size' gem_syslatency -t 1 --load gem=0
+one_line_error "swap without size" 2 'none of auto' gem_syslatency -t 1 --load swap --swap zram:0
+one_line_error "samples and record in one file" 2 'cannot hold two' gem_syslatency -n -t 1 --samples "$work/same" --json "$work/same"
+mkfifo "$work/fifo"
+one_line_error "a FIFO that nobody reads" 1 'nobody reads' timeout 20 gem_syslatency -n -t 1 --json "$work/fifo"
+one_line_error "samples into a FIFO that nobody reads" 1 'nobody reads' timeout 20 gem_syslatency -n -t 1 --samples "$work/fifo"
+timeout 20 cat "$work/fifo" >"$work/fifo.json" &
+gem_syslatency -n -t 0.5 --json "$work/fifo" >/dev/null 2>&1
+wait $!
+check "a FIFO with a reader gets the record" jq -e '.latency.count > 0' "$work/fifo.json"
+mkdir "$work/links"
+ln -s target "$work/links/link"
+gem_syslatency -n -t 0.5 --json "$work/links/link" >/dev/null 2>&1
+check "a symbolic link stays one" test -L "$work/links/link"
+check "and leads to the record" jq -e .schema "$work/links/target"
+expect "a full disk under the samples is told" 1 'samples file lacks [1-9][0-9]* samples: No space' \
+	gem_syslatency -n -t 0.5 --samples /dev/full --json "$work/full.json"
+check "and is in the record" jq -e '.counters.samples.failed and .counters.samples.lost > 0
+	and ([.notes[]] | any(test("samples")))' "$work/full.json"
+gem_syslatency -n -t 0.5 --samples "$work/all.txt" --json "$work/all.json" >/dev/null 2>&1
+check "samples that are all there" jq -e '.counters.samples.failed == false and .counters.samples.lost == 0' "$work/all.json"
+expect "a file size limit under the samples is told" 1 'File too large' \
+	sh -c 'ulimit -f 4; { gem_syslatency -n -t 1 --interval 100us --samples "$1" 2>&1; } | cat; exit 1' sh "$work/limited"
+expect "a file size limit under the record is told" 1 'File too large' \
+	bash -c 'set -o pipefail; ulimit -f 4; gem_syslatency -n -t 0.5 --json "$1" 2>&1 | cat' bash "$work/limited.json"
+expect "help into a full disk is told" 1 'cannot write' sh -c 'gem_syslatency --help >/dev/full'
+
+# --- few descriptors: it ends, and says why ---
+for limit in 5 6 7 8 9 10 12 14 16 18; do
+	(
+		ulimit -n $limit
+		timeout 30 gem_syslatency -t 0.2 --warmup 0 --load null >"$work/few.out" 2>"$work/few.err"
+	)
+	status=$?
+	if [ $status -le 4 ] && { [ $status -ne 1 ] || [ "$(wc -l <"$work/few.err")" -eq 1 ]; }; then
+		ok "$limit descriptors: it ends"
+	else
+		not_ok "$limit descriptors: status $status: $(head -c 200 "$work/few.err")"
+	fi
+done
+
+# --- signals while the loads start, and nohup ---
+if [ "$(id -u)" -eq 0 ]; then
+	gem_syslatency -t 1 --load gem --limit 600M --footprint 512M --load-rate 0.01 >/dev/null 2>"$work/start.err" &
+	pid=$!
+	sleep 0.2
+	begin=$SECONDS
+	kill -INT $pid
+	wait $pid
+	check "an interruption while starting ends it" test $((SECONDS - begin)) -le 5
+fi
+nohup gem_syslatency -n -t 2 --json "$work/nohup.json" >/dev/null 2>&1 &
+pid=$!
+sleep 1
+kill -HUP $pid
+wait $pid
+check "nohup keeps SIGHUP away" jq -e '.interrupted == false' "$work/nohup.json"
+
 # --- without privilege it measures what it can and says what ---
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	chmod 777 "$work"
