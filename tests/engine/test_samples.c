@@ -161,7 +161,7 @@ static void bad_paths_are_refused_with_their_name(void **state)
 			 -ENOENT);
 	assert_non_null(strstr(message.text, "/nonexistent/x"));
 	assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
-	assert_int_equal(sample_sink_open(path_of("fifo"), cpus, 2, NULL, &sink, &message), -ENXIO);
+	assert_int_equal(sample_sink_open(path_of("fifo"), cpus, 2, NULL, &sink, &message), -EPIPE);
 	assert_null(sink);
 	sample_sink_free(NULL);
 }
