@@ -9,7 +9,7 @@
 static const char *const not_compared[] = {"variant", "arm",	       "seed",
 					   "json",    "clock_read_ns", "limit_set_bytes"};
 
-static bool is_compared(const char *key)
+bool setting_is_compared(const char *key)
 {
 	for (size_t i = 0; i < sizeof(not_compared) / sizeof(not_compared[0]); i++)
 		if (strcmp(key, not_compared[i]) == 0)
@@ -35,7 +35,7 @@ static const char *first_difference(const json_t *a, const json_t *b)
 	json_object_foreach ((json_t *)a, key, value) {
 		const json_t *other = json_object_get(b, key);
 
-		if (value == other || !is_compared(key))
+		if (value == other || !setting_is_compared(key))
 			continue;
 		if (!other ? !json_is_null(value) : !json_equal(value, other))
 			return key;

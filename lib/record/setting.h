@@ -12,6 +12,9 @@
  */
 bool setting_differs(const json_t *a, const json_t *b, char **ret_key, char **ret_a, char **ret_b);
 
+/* Must this setting agree, or does it belong to the arm or to chance? */
+bool setting_is_compared(const char *key);
+
 /* A JSON value as a word for people; the caller frees it. */
 char *setting_text(const json_t *value);
 
