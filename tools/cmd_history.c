@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "command.h"
+#include "history_options.h"
+
+static const struct history_part *const parts[] = {
+	&history_part_add,	   &history_part_list, &history_part_show,    &history_part_check,
+	&history_part_acknowledge, &history_part_rm,   &history_part_rebuild,
+};
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+/* -EACCES and the like are files here, not a machine that cannot measure. */
+int history_fail(int error, const struct message *message)
+{
+	command_error(HISTORY_NAME, "%s", message->text[0] ? message->text : strerror(-error));
+	if (error == -EINVAL)
+		return EXIT_FAILED;
+	return error == -ENOTSUP ? EXIT_SKIPPED : EXIT_FAILED;
+}
+
+int history_take_when(void *data, const char *argument, struct message *message)
+{
+	struct history_settings *settings = data;
+	int64_t seconds;
+
+	if (parse_int64(argument, -62135596800, 253402300799, &seconds) == 0) {
+		settings->commit_time_us = seconds * 1000000;
+		return 0;
+	}
+	if (time_parse_rfc3339(argument, &settings->commit_time_us) == 0)
+		return 0;
+	return message_set(message, -EINVAL,
+			   "--commit-time %s: seconds since 1970 or RFC 3339 is wanted (git show "
+			   "-s --format=%%ct)",
+			   argument);
+}
+
+struct history_filter history_filter_of(const struct history_settings *settings)
+{
+	return (struct history_filter){.series = settings->series,
+				       .machine = settings->machine,
+				       .benchmark = settings->benchmark,
+				       .arm = settings->arm,
+				       .metric = settings->metric,
+				       .branch = settings->branch};
+}
+
+int history_write_json(json_t *value, const char *path, struct message *message)
+{
+	char *line = value ? json_line(value) : NULL;
+	char *text = NULL;
+	int error = line && asprintf(&text, "%s\n", line) >= 0 ? 0 : -ENOMEM;
+
+	json_decref(value);
+	free(line);
+	if (error)
+		return message_set_errno(message, error, "JSON");
+	if (!path || strcmp(path, "-") == 0) {
+		fputs(text, stdout);
+	} else {
+		error = file_replace(path, text, strlen(text));
+		if (error)
+			message_set_errno(message, error, "%s", path);
+	}
+	free(text);
+	return error;
+}
+
+static void help(void)
+{
+	fputs("usage: syslat history PART [OPTION]... [OPERAND]...\n"
+	      "Keeps runs of many commits and machines, and tells when a level has changed.\n\n",
+	      stdout);
+	for (size_t i = 0; i < PARTS; i++)
+		printf("  %-12s %s\n", parts[i]->name, parts[i]->summary);
+	fputs("\nsyslat history PART --help tells the options of one.\n"
+	      "Exit of check: 0 no confirmed regression, 3 a confirmed regression, 4 the newest "
+	      "runs are invalid.\n",
+	      stdout);
+}
+
+static int run_part(const struct history_part *part, int argc, char **argv)
+{
+	struct history_settings settings = {.db = HISTORY_DEFAULT,
+					    .commit_time_us = INT64_MIN,
+					    .check = CHECK_SETTINGS_DEFAULT,
+					    .confirm_runs = 40,
+					    .confirm_dir = "results/confirm"};
+	struct message message = {""};
+	int first = argc;
+	int parsed = options_parse(part->rows, part->row_count, &settings, argc, argv, 0, &first,
+				   &message);
+
+	if (parsed == OPTIONS_HELP) {
+		options_help(stdout, part->usage, part->summary, part->rows, part->row_count);
+		return EXIT_DONE;
+	}
+	if (parsed == OPTIONS_VERSION) {
+		command_version();
+		return EXIT_DONE;
+	}
+	if (parsed < 0) {
+		command_error(HISTORY_NAME, "%s", message.text);
+		return EXIT_USAGE;
+	}
+	return part->run(&settings, argv + first, (size_t)(argc - first));
+}
+
+static int run_history(int argc, char **argv)
+{
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		help();
+		return EXIT_DONE;
+	}
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		command_version();
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; argc > 1 && i < PARTS; i++)
+		if (strcmp(argv[1], parts[i]->name) == 0)
+			return run_part(parts[i], argc - 1, argv + 1);
+	if (argc > 1)
+		command_error(HISTORY_NAME, "\"%s\" is no part; syslat history --help lists them",
+			      argv[1]);
+	else
+		command_error(HISTORY_NAME, "a part is wanted (add, list, check...); syslat "
+					    "history --help lists them");
+	return EXIT_USAGE;
+}
+
+const struct command command_history = {
+	HISTORY_NAME,
+	"keep runs of many commits, find when it got slower",
+	run_history,
+};
