@@ -11,6 +11,9 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
+/* What a sampling thread may cost. */
+#define THREAD_MOST_BYTES (UINT64_C(256) << 10)
+
 /* Below this a group cannot hold the processes of a run. */
 #define LIMIT_LEAST_BYTES (32 * MIB)
 
@@ -206,6 +209,34 @@ static int check_budget(const struct run_settings *settings, const struct machin
 	return 0;
 }
 
+/*
+ * Sampling threads are memory that is locked, and tasks: a quarter of what the machine has of
+ * either is left as the most, so that the rest of it goes on.
+ */
+static int check_threads(const struct run_settings *settings, const struct machine_memory *memory,
+			 struct message *message)
+{
+	static const char *const limits[] = {"/proc/sys/kernel/pid_max",
+					     "/proc/sys/kernel/threads-max"};
+	uint64_t most = memory->available_bytes / 4 / THREAD_MOST_BYTES;
+	const char *what = "the memory that is available";
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		int64_t tasks;
+
+		if (machine_read_int64(limits[i], &tasks) < 0 || (uint64_t)tasks / 4 >= most)
+			continue;
+		most = (uint64_t)tasks / 4;
+		what = limits[i];
+	}
+	/* One a CPU is always right: it is what nobody had to ask for. */
+	if (settings->threads <= settings->cpus.count || settings->threads <= most)
+		return 0;
+	return message_set(message, -ENOTSUP,
+			   "--threads %u: a quarter of %s is enough for %llu: give no more",
+			   settings->threads, what, (unsigned long long)most);
+}
+
 static void decide_swap(const struct run_settings *settings, const struct machine_memory *memory,
 			struct run_plan *plan)
 {
@@ -239,6 +270,8 @@ int run_plan_make(const struct run_settings *settings, const struct machine_memo
 		error = lower_for_baseline(settings, &plan, record, message);
 	if (!error)
 		error = check_budget(settings, memory, &plan, message);
+	if (!error)
+		error = check_threads(settings, memory, message);
 	if (error)
 		return error;
 	decide_swap(settings, memory, &plan);

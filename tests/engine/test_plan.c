@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/file.h"
 #include "engine/plan.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -64,6 +65,31 @@ static void a_drop_in_call_changes_nothing(void **state)
 	assert_false(plan.memcg);
 	assert_int_equal(plan.limit_bytes, 0);
 	assert_int_equal(plan.swap_bytes, 0);
+}
+
+static void threads_leave_the_machine_its_own(void **state)
+{
+	struct machine_memory small = {.total_bytes = GIB, .available_bytes = 512 * MIB};
+	struct run_settings settings = {.threads = 512};
+	struct message message = {""};
+	struct run_plan plan;
+	char tree[256];
+
+	testing_make_tree(tree, sizeof(tree));
+	testing_write(tree, "/proc/sys/kernel/pid_max", "32768\n");
+	testing_write(tree, "/proc/sys/kernel/threads-max", "190000\n");
+	machine_set_root(tree);
+	assert_int_equal(run_plan_make(&settings, &small, &plan, NULL, &message), 0);
+	settings.threads = 513;
+	assert_int_equal(run_plan_make(&settings, &small, &plan, NULL, &message), -ENOTSUP);
+	assert_non_null(strstr(message.text, "enough for 512"));
+	settings.threads = 65536;
+	assert_int_equal(run_plan_make(&settings, &memory, &plan, NULL, &message), -ENOTSUP);
+	assert_non_null(strstr(message.text, "pid_max"));
+	settings.cpus.count = 65536; /* such a machine has them anyway */
+	assert_int_equal(run_plan_make(&settings, &memory, &plan, NULL, &message), 0);
+	machine_set_root(NULL);
+	testing_remove_tree(tree);
 }
 
 static void defaults_fit_the_machine(void **state)
@@ -144,6 +170,7 @@ int main(void)
 		cmocka_unit_test(arms_get_the_same_traffic),
 		cmocka_unit_test(a_drop_in_call_changes_nothing),
 		cmocka_unit_test(defaults_fit_the_machine),
+		cmocka_unit_test(threads_leave_the_machine_its_own),
 		cmocka_unit_test(contradictions_are_told),
 		cmocka_unit_test(swap_is_made_only_when_missing),
 	};
