@@ -25,6 +25,11 @@
 #define STACK_BYTES ((size_t)64 << 10)
 #define STACK_MOST_BYTES ((size_t)16 << 20)
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 struct worker {
 	struct measure_thread measure;
 	struct sampler_process *process;
@@ -197,6 +202,28 @@ static bool lock_stack(const struct worker *worker)
 }
 
 /*
+ * Without a lock on it, the code is at least mapped before the loop runs through it, and what the
+ * fork left to copy on write is copied. Kernels before 5.14 refuse; then the loop faults a few
+ * times.
+ */
+static void make_present(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], mode[5];
+	unsigned long from, to;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) != 3 || mode[0] != 'r' ||
+		    mode[3] != 'p')
+			continue;
+		madvise((void *)from, to - from,
+			mode[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	}
+	if (maps)
+		fclose(maps);
+}
+
+/*
  * Everything that exists by now: stacks, histograms, code. Where the limit forbids it, the memory
  * that the loop writes is locked alone; where that does not fit either, it is at least made
  * present.
@@ -219,6 +246,7 @@ static void lock_memory(struct sampler_process *process, struct worker *workers,
 			 mlock(scratch, scratch_bytes) == 0;
 		for (size_t i = 0; locked && i < process->count; i++)
 			locked = lock_stack(&workers[i]);
+		make_present();
 		message_set(&shared->notes[shared->note_count++], 0, "%.360s; %s", why.text,
 			    locked ? "the samples and stacks are locked, the code is not"
 				   : "nothing is locked: page faults may delay the sampler itself");

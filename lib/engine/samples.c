@@ -230,7 +230,10 @@ int sample_sink_finish(struct sample_sink *sink, int64_t deadline_ns, struct mes
 		knobs_disown_process(sink->knobs, pid);
 	error = atomic_load(&sink->shared->error);
 	if (error == 0 && status != 0)
-		error = -ECHILD;
+		return message_set(message, -ECHILD,
+				   "the process that writes the samples was killed: %" PRIu64
+				   " samples are not in the file",
+				   sample_sink_lost(sink));
 	if (error < 0)
 		return message_set_errno(message, error,
 					 "the samples file lacks %" PRIu64 " samples",
