@@ -223,8 +223,10 @@ int compare_job_prepare(struct compare_job *job, char *const *operands, size_t c
 			bool with_tests, struct message *message)
 {
 	unsigned int mix = job->settings.mix;
-	int error = arm_set_read(operands, count, (unsigned int)job->settings.column, &job->set,
-				 message);
+	/* A path into the record may lead to anything in it; mean, max, p99 do not. */
+	bool path = job->settings.metric && strpbrk(job->settings.metric, "._");
+	int error = arm_set_read_part(operands, count, (unsigned int)job->settings.column, path,
+				      &job->set, message);
 
 	if (job->settings.without_interrupted)
 		mix |= MIX_INTERRUPTED;

@@ -54,6 +54,9 @@ struct arm_set {
  */
 int arm_set_read(char *const *operands, size_t count, unsigned int column, struct arm_set **ret_set,
 		 struct message *message);
+/* The same; @whole false: records may lack what store_read_part() leaves out. */
+int arm_set_read_part(char *const *operands, size_t count, unsigned int column, bool whole,
+		      struct arm_set **ret_set, struct message *message);
 void arm_set_free(struct arm_set *set);
 
 /* Index of the arm called @name; -ENOENT. */

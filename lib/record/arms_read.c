@@ -64,14 +64,14 @@ static bool is_folder(const char *path)
 
 /* --- reading: sources do not depend on each other, so each may have a thread --- */
 
-static int read_folder(struct arm_source *source, struct message *message)
+static int read_folder(struct arm_source *source, bool whole, struct message *message)
 {
 	char path[4096];
 	int error;
 
 	source->folder = true;
-	error = store_read(source->path, &source->records, &source->record_count, &source->torn,
-			   message);
+	error = store_read_part(source->path, whole, &source->records, &source->record_count,
+				&source->torn, message);
 	if (error)
 		return error;
 	if (source->record_count == 0)
@@ -109,7 +109,7 @@ static bool looks_like_records(const char *head, size_t size)
 	return at < size && head[at] == '{';
 }
 
-static int read_contents(struct arm_source *source, int fd, unsigned int column,
+static int read_contents(struct arm_source *source, int fd, unsigned int column, bool whole,
 			 struct message *message)
 {
 	const char *name = is_standard_input(source) ? "standard input" : source->path;
@@ -122,23 +122,24 @@ static int read_contents(struct arm_source *source, int fd, unsigned int column,
 	source->plain = !looks_like_records(head, size);
 	if (source->plain)
 		return values_read_fd(fd, name, column, head, size, &source->values, message);
-	error = store_read_fd(fd, name, head, size, &source->records, &source->record_count,
+	error = store_read_fd(fd, name, head, size, whole, &source->records, &source->record_count,
 			      &source->torn, message);
 	if (!error && source->record_count == 0)
 		return message_set(message, -ENODATA, "%s: no whole record", name);
 	return error;
 }
 
-static int read_file(struct arm_source *source, unsigned int column, struct message *message)
+static int read_file(struct arm_source *source, unsigned int column, bool whole,
+		     struct message *message)
 {
 	int fd, error;
 
 	if (is_standard_input(source))
-		return read_contents(source, STDIN_FILENO, column, message);
+		return read_contents(source, STDIN_FILENO, column, whole, message);
 	fd = open(source->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return message_set_errno(message, -errno, "%s", source->path);
-	error = read_contents(source, fd, column, message);
+	error = read_contents(source, fd, column, whole, message);
 	close(fd);
 	return error;
 }
@@ -146,6 +147,7 @@ static int read_file(struct arm_source *source, unsigned int column, struct mess
 struct reading {
 	struct arm_set *set;
 	unsigned int column;
+	bool whole;
 	struct result {
 		int error;
 		struct message message;
@@ -158,15 +160,17 @@ static void read_source(void *data, size_t index)
 	struct arm_source *source = &reading->set->sources[index];
 	struct result *result = &reading->results[index];
 
-	result->error = is_folder(source->path)
-				? read_folder(source, &result->message)
-				: read_file(source, reading->column, &result->message);
+	result->error =
+		is_folder(source->path)
+			? read_folder(source, reading->whole, &result->message)
+			: read_file(source, reading->column, reading->whole, &result->message);
 }
 
 /* The first source that failed is the one to speak of. */
-static int read_sources(struct arm_set *set, unsigned int column, struct message *message)
+static int read_sources(struct arm_set *set, unsigned int column, bool whole,
+			struct message *message)
 {
-	struct reading reading = {.set = set, .column = column};
+	struct reading reading = {.set = set, .column = column, .whole = whole};
 	int error = 0;
 
 	reading.results =
@@ -241,17 +245,17 @@ static int split_operands(struct arm_set *set, char *const *operands, struct mes
 }
 
 static int read_operands(struct arm_set *set, char *const *operands, unsigned int column,
-			 struct message *message)
+			 bool whole, struct message *message)
 {
 	int error = split_operands(set, operands, message);
 
 	if (!error)
-		error = read_sources(set, column, message);
+		error = read_sources(set, column, whole, message);
 	return error ? error : add_arms(set, column);
 }
 
-int arm_set_read(char *const *operands, size_t count, unsigned int column, struct arm_set **ret_set,
-		 struct message *message)
+int arm_set_read_part(char *const *operands, size_t count, unsigned int column, bool whole,
+		      struct arm_set **ret_set, struct message *message)
 {
 	struct arm_set *set = calloc(1, sizeof(*set));
 	int error = -ENOMEM;
@@ -263,7 +267,7 @@ int arm_set_read(char *const *operands, size_t count, unsigned int column, struc
 	if (set->sources && set->notes) {
 		message_set(message, 0, "%s", "");
 		set->source_count = count;
-		error = read_operands(set, operands, column, message);
+		error = read_operands(set, operands, column, whole, message);
 	}
 	if (error) {
 		if (message && !message->text[0])
@@ -273,4 +277,10 @@ int arm_set_read(char *const *operands, size_t count, unsigned int column, struc
 	}
 	*ret_set = set;
 	return 0;
+}
+
+int arm_set_read(char *const *operands, size_t count, unsigned int column, struct arm_set **ret_set,
+		 struct message *message)
+{
+	return arm_set_read_part(operands, count, column, true, ret_set, message);
 }

@@ -14,97 +14,15 @@
 #include "base/json.h"
 #include "base/parallel.h"
 #include "record/record.h"
+#include "record/store_internal.h"
 
 #define RUNS "runs.jsonl"
-
-/*
- * The buckets are half of a line and nothing but pairs of whole numbers: read here, they cost a
- * tenth of what a JSON tree of them costs. Only the very text that record_to_json writes is taken;
- * a quote inside of a JSON string is escaped, so that this cannot be found in one.
- */
-#define BUCKETS "\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":["
-
-static const char *take_number(const char *at, const char *end, char stop, int64_t *ret_value)
-{
-	const char *start = at;
-	int64_t value = 0;
-
-	while (at < end && *at >= '0' && *at <= '9' && at - start < 18)
-		value = value * 10 + (*at++ - '0');
-	if (at == start || at == end || *at != stop || (*start == '0' && at - start > 1))
-		return NULL;
-	*ret_value = value;
-	return at + 1;
-}
-
-/* From behind the array's bracket to its closing one; NULL: not of the plain form. */
-static const char *take_buckets(const char *at, const char *end, struct histogram *histogram)
-{
-	int64_t lowest, count;
-
-	while (at < end && *at == '[') {
-		at = take_number(at + 1, end, ',', &lowest);
-		if (at)
-			at = take_number(at, end, ']', &count);
-		if (!at)
-			return NULL;
-		histogram_record_many(histogram, lowest, (uint64_t)count);
-		if (at < end && *at == ',' && at + 1 < end && at[1] == '[')
-			at++;
-	}
-	return at < end && *at == ']' ? at : NULL;
-}
-
-static int parse_whole(const char *line, size_t size, struct record **ret_record,
-		       struct message *message)
-{
-	json_error_t where;
-	json_t *json = json_loadb(line, size, 0, &where);
-	int error;
-
-	if (!json)
-		return message_set(message, -EINVAL, "not JSON: %s", where.text);
-	error = record_from_json(json, ret_record, message);
-	json_decref(json);
-	return error;
-}
-
-static int parse_line(const char *line, size_t size, struct record **ret_record,
-		      struct message *message)
-{
-	const char *end = line + size, *found = memmem(line, size, BUCKETS, strlen(BUCKETS));
-	const char *open = found ? found + strlen(BUCKETS) : NULL, *close = NULL;
-	struct histogram *histogram = open ? calloc(1, sizeof(*histogram)) : NULL;
-	char *rest = NULL;
-	int error;
-
-	if (histogram)
-		close = take_buckets(open, end, histogram);
-	if (close)
-		rest = malloc(size);
-	if (!rest) {
-		free(histogram);
-		return parse_whole(line, size, ret_record, message);
-	}
-	memcpy(rest, line, (size_t)(open - line));
-	memcpy(rest + (open - line), close, (size_t)(end - close));
-	error = parse_whole(rest, (size_t)(open - line) + (size_t)(end - close), ret_record,
-			    message);
-	free(rest);
-	if (error || !(*ret_record)->histogram) {
-		free(histogram);
-		return error;
-	}
-	free((*ret_record)->histogram);
-	(*ret_record)->histogram = histogram;
-	return 0;
-}
 
 static bool is_record(const char *line, size_t size)
 {
 	struct record *record;
 
-	if (parse_line(line, size, &record, NULL) < 0)
+	if (store_parse_line(line, size, true, &record, NULL) < 0)
 		return false;
 	record_free(record);
 	return true;
@@ -304,13 +222,15 @@ struct parsing {
 		int error;
 	} * lines;
 	size_t count;
+	bool whole;
 };
 
 static void parse_one(void *data, size_t index)
 {
-	struct line *line = &((struct parsing *)data)->lines[index];
+	struct parsing *parsing = data;
+	struct line *line = &parsing->lines[index];
 
-	line->error = parse_line(line->text, line->size, &line->record, NULL);
+	line->error = store_parse_line(line->text, line->size, parsing->whole, &line->record, NULL);
 }
 
 /* Lines that are not blank; *ret_open: the last lacks its newline. */
@@ -344,10 +264,10 @@ static int split_lines(const char *text, size_t size, struct parsing *parsing, b
 }
 
 /* Lines of @text; the last may be torn where it lacks its newline. */
-static int read_lines(const char *path, const char *text, size_t size, struct list *list,
-		      bool *ret_torn, struct message *message)
+static int read_lines(const char *path, const char *text, size_t size, bool whole,
+		      struct list *list, bool *ret_torn, struct message *message)
 {
-	struct parsing parsing = {NULL, 0};
+	struct parsing parsing = {.whole = whole};
 	bool open;
 	int error = split_lines(text, size, &parsing, &open);
 
@@ -366,7 +286,7 @@ static int read_lines(const char *path, const char *text, size_t size, struct li
 		} else {
 			struct record *none;
 
-			error = parse_line(line->text, line->size, &none, &why);
+			error = store_parse_line(line->text, line->size, true, &none, &why);
 			error = message_set(message, error ? error : line->error,
 					    "%s: line %zu: %s", path, line->number, why.text);
 		}
@@ -376,16 +296,16 @@ static int read_lines(const char *path, const char *text, size_t size, struct li
 }
 
 /* A record that a person laid out over several lines is read as a whole. */
-static int read_text(const char *path, const char *text, size_t size, struct list *list,
+static int read_text(const char *path, const char *text, size_t size, bool whole, struct list *list,
 		     bool *ret_torn, struct message *message)
 {
 	const char *newline = memchr(text, '\n', size);
 	struct record *record;
 
 	if (newline && !is_record(text, (size_t)(newline - text)) &&
-	    parse_line(text, size, &record, NULL) == 0)
+	    store_parse_line(text, size, true, &record, NULL) == 0)
 		return list_add(list, record);
-	return read_lines(path, text, size, list, ret_torn, message);
+	return read_lines(path, text, size, whole, list, ret_torn, message);
 }
 
 /* All of @fd after @head. */
@@ -422,7 +342,7 @@ static int slurp(int fd, const char *head, size_t head_size, char **ret_text, si
 	return -ENOMEM;
 }
 
-int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
+int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
 		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 		  struct message *message)
 {
@@ -434,7 +354,7 @@ int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
 
 	if (error)
 		return message_set_errno(message, error, "%s", name);
-	error = read_text(name, text, size, &list, &torn, message);
+	error = read_text(name, text, size, whole, &list, &torn, message);
 	free(text);
 	if (error) {
 		store_free(list.records, list.count);
@@ -447,15 +367,15 @@ int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
 	return 0;
 }
 
-int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
-	       struct message *message)
+int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
+		    bool *ret_torn, struct message *message)
 {
 	struct stat status;
 	char inside[4096];
 	int fd, error;
 
 	if (strcmp(path, "-") == 0)
-		return store_read_fd(STDIN_FILENO, "standard input", NULL, 0, ret_records,
+		return store_read_fd(STDIN_FILENO, "standard input", NULL, 0, whole, ret_records,
 				     ret_count, ret_torn, message);
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
 		if (snprintf(inside, sizeof(inside), "%s/%s", path, RUNS) >= (int)sizeof(inside))
@@ -465,7 +385,13 @@ int store_read(const char *path, struct record ***ret_records, size_t *ret_count
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return message_set_errno(message, -errno, "%s", path);
-	error = store_read_fd(fd, path, NULL, 0, ret_records, ret_count, ret_torn, message);
+	error = store_read_fd(fd, path, NULL, 0, whole, ret_records, ret_count, ret_torn, message);
 	close(fd);
 	return error;
+}
+
+int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+	       struct message *message)
+{
+	return store_read_part(path, true, ret_records, ret_count, ret_torn, message);
 }

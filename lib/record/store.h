@@ -20,9 +20,12 @@ int store_append(const char *directory, const struct record *record, struct mess
  */
 int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 	       struct message *message);
+/* The same; @whole false: counters, causes, worst and phases may be left out, for speed. */
+int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
+		    bool *ret_torn, struct message *message);
 /* The same from an open descriptor, after the @head_size bytes at @head that were read from it
  * already; @name stands in messages. */
-int store_read_fd(int fd, const char *name, const char *head, size_t head_size,
+int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
 		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 		  struct message *message);
 void store_free(struct record **records, size_t count);
