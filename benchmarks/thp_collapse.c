@@ -198,6 +198,22 @@ static int print_table(char **operands, size_t count)
 	return error;
 }
 
+/* What MADV_COLLAPSE answered, by the state of the memory. */
+static void print_outcomes(const struct record *record)
+{
+	json_t *outcomes = json_object_get(record->counters, "collapse_answers"), *calls, *count;
+	const char *row, *outcome;
+
+	if (json_object_size(outcomes) > 0)
+		printf("what MADV_COLLAPSE answered (calls)\n");
+	json_object_foreach (outcomes, row, calls) {
+		printf("  %-20s", row);
+		json_object_foreach (calls, outcome, count)
+			printf(" %s %lld", outcome, (long long)json_integer_value(count));
+		putchar('\n');
+	}
+}
+
 static int print_text(const struct record *record, const void *data)
 {
 	struct metrics_heading headings[ROWS_MOST + 1] = {{NULL, NULL}};
@@ -218,6 +234,7 @@ static int print_text(const struct record *record, const void *data)
 		       json_array_get(json_object_get(settings, "pages_to_scan"), 0)),
 	       (long long)json_get_int64(settings, "tables_per_hold", 0), shift ?: "not known");
 	metrics_text_print(stdout, record, headings);
+	print_outcomes(record);
 	return metrics_text_verdict(stdout, record);
 }
 

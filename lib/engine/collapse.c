@@ -406,6 +406,8 @@ static int measure(struct collapse *collapse, struct message *message)
 	if (error)
 		return error;
 	judge(collapse);
+	if (record->counters && json_object_size(collapse->answers) > 0)
+		json_object_set(record->counters, "collapse_answers", collapse->answers);
 	record->metrics = metric_table_json(&collapse->metrics);
 	return record->metrics ? 0 : -ENOMEM;
 }
@@ -431,6 +433,7 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 	collapse.record = record_new("thp_collapse");
 	if (!collapse.record)
 		return -ENOMEM;
+	collapse.answers = json_object();
 	collapse.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	collapse.pages_per_table = collapse.table_bytes / collapse.page_bytes;
 	collapse.clock_cost_ns = clock_read_cost_ns();
@@ -448,6 +451,7 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 	if (undo_error)
 		record_note(collapse.record, "not everything could be put back: %s", undo.text);
 	metric_table_free(&collapse.metrics);
+	json_decref(collapse.answers);
 	if (error)
 		record_free(collapse.record);
 	else

@@ -133,7 +133,7 @@ int collapse_lengths_row(struct collapse *collapse, const struct collapse_row *r
 			longest_ns = p50_ns;
 		}
 	}
-	collapse_window_end(collapse, &window, false);
+	collapse_window_end(collapse, &window, 0);
 	collapse_region_check(collapse, "after");
 	if (!error && longest > 1) {
 		double slope_ns = (longest_ns - first_ns) / (double)(longest - 1);

@@ -3,7 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/collapse_state.h"
+#include "engine/collapse_beside.h"
+#include "engine/collapse_by_state.h"
+
+#define STATE_ROW(row_name, text, state_of)                                                       \
+	{                                                                                         \
+		.name = row_name, .group = "state", .summary = text, .needs = ROW_NEEDS_COLLAPSE, \
+		.run = collapse_of_state_row, .argument = state_of,                               \
+	}
 
 /* In the order in which they run: rows that need the same memory stand together. */
 const struct collapse_row collapse_rows[] = {
@@ -25,6 +32,81 @@ const struct collapse_row collapse_rows[] = {
 	 .needs = ROW_NEEDS_KNOBS,
 	 .state = REGION_HOLE_LAST,
 	 .run = collapse_scan_row},
+	{.name = "scan-middle",
+	 .group = "scan",
+	 .summary = "tables refused at a hole half-way",
+	 .needs = ROW_NEEDS_KNOBS,
+	 .state = REGION_HOLE_MIDDLE,
+	 .run = collapse_scan_row},
+	{.name = "scan-first",
+	 .group = "scan",
+	 .summary = "tables refused at their first page",
+	 .needs = ROW_NEEDS_KNOBS,
+	 .state = REGION_HOLE_FIRST,
+	 .run = collapse_scan_row},
+	{.name = "scan-unreferenced",
+	 .group = "scan",
+	 .summary = "full tables refused because no page was used lately",
+	 .needs = ROW_NEEDS_KNOBS,
+	 .state = REGION_UNREFERENCED,
+	 .run = collapse_scan_row},
+	{.name = "scan-empty",
+	 .group = "scan",
+	 .summary = "no tables at all",
+	 .needs = ROW_NEEDS_KNOBS,
+	 .state = REGION_EMPTY,
+	 .run = collapse_scan_row},
+	STATE_ROW("collapse-small", "MADV_COLLAPSE of a table full of small pages",
+		  COLLAPSED_SMALL),
+	STATE_ROW("collapse-half", "of a table half full", COLLAPSED_HALF),
+	STATE_ROW("collapse-one", "of a table with one page", COLLAPSED_ONE),
+	STATE_ROW("collapse-swapped", "of a table whose pages are in swap", COLLAPSED_SWAPPED),
+	STATE_ROW("collapse-shmem", "of a table of a memfd", COLLAPSED_SHMEM),
+	STATE_ROW("collapse-file", "of a table of a file open for writing", COLLAPSED_FILE),
+	STATE_ROW("collapse-no-table", "where there is no table", COLLAPSED_NO_TABLE),
+	STATE_ROW("collapse-unaligned", "of a range that holds no whole table",
+		  COLLAPSED_UNALIGNED),
+	{.name = "remote",
+	 .group = "state",
+	 .summary = "MADV_COLLAPSE of huge memory by process_madvise, against one's own",
+	 .needs = ROW_NEEDS_COLLAPSE,
+	 .state = REGION_HUGE,
+	 .run = collapse_remote_row},
+	{.name = "populate",
+	 .group = "fault",
+	 .summary = "populating by method",
+	 .run = collapse_populate_row},
+	{.name = "fault",
+	 .group = "fault",
+	 .summary = "page faults by size",
+	 .run = collapse_fault_row},
+	{.name = "fork",
+	 .group = "fault",
+	 .summary = "copying on write after fork, by size",
+	 .run = collapse_fork_row},
+	{.name = "beside-idle",
+	 .group = "neighbours",
+	 .summary = "neighbours, when nothing is scanned or collapsed",
+	 .run = collapse_beside_row,
+	 .argument = BESIDE_IDLE},
+	{.name = "beside-scan",
+	 .group = "neighbours",
+	 .summary = "neighbours, while khugepaged scans huge memory",
+	 .needs = ROW_NEEDS_KNOBS | ROW_NEEDS_COLLAPSE,
+	 .run = collapse_beside_row,
+	 .argument = BESIDE_SCAN},
+	{.name = "beside-collapse",
+	 .group = "neighbours",
+	 .summary = "neighbours, while small pages are collapsed",
+	 .needs = ROW_NEEDS_COLLAPSE,
+	 .run = collapse_beside_row,
+	 .argument = BESIDE_COLLAPSE},
+	{.name = "beside-loop",
+	 .group = "neighbours",
+	 .summary = "neighbours, while MADV_COLLAPSE loops over huge memory",
+	 .needs = ROW_NEEDS_COLLAPSE,
+	 .run = collapse_beside_row,
+	 .argument = BESIDE_LOOP},
 	{.name = NULL},
 };
 

@@ -77,6 +77,26 @@ static void check_scan(struct collapse *collapse, const struct khugepaged_sample
 		       100 * waited);
 }
 
+/* Someone else may turn the same knobs. */
+static void check_knobs(struct collapse *collapse, const char *pages_to_scan)
+{
+	const struct {
+		const char *path, *value;
+	} knobs[] = {
+		{KHUGEPAGED_FOLDER "/pages_to_scan", pages_to_scan},
+		{KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0"},
+		{KHUGEPAGED_FOLDER "/alloc_sleep_millisecs", "0"},
+		{KHUGEPAGED_FOLDER "/max_ptes_none", "0"},
+		{"/sys/kernel/mm/transparent_hugepage/enabled", "madvise"},
+	};
+	char value[32];
+
+	for (size_t i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++)
+		if (machine_read_choice(knobs[i].path, value, sizeof(value)) < 0 ||
+		    strcmp(value, knobs[i].value) != 0)
+			collapse_break(collapse, "someone changed %s in the window", knobs[i].path);
+}
+
 static void put_scan(struct collapse *collapse, const char *prefix,
 		     const struct khugepaged_sample *begin, const struct khugepaged_sample *end,
 		     double passes, bool walked)
@@ -133,7 +153,7 @@ static int scan_window(struct collapse *collapse, const struct collapse_row *row
 	if (counted)
 		refused_end = refused_tables();
 	khugepaged_sample(collapse->khugepaged, &end);
-	collapse_window_end(collapse, &window, true);
+	collapse_window_end(collapse, &window, WINDOW_KHUGEPAGED);
 	if (error)
 		return error;
 	passes = (double)(uint32_t)(end.full_scans - begin.full_scans);
@@ -167,6 +187,8 @@ int collapse_scan_row(struct collapse *collapse, const struct collapse_row *row,
 					    KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0", why);
 		if (!error)
 			error = scan_window(collapse, row, prefix, why);
+		if (!error)
+			check_knobs(collapse, value);
 		undo_error = knobs_undo_to(collapse->knobs, mark, &undo);
 		if (!error && undo_error)
 			error = message_set(why, undo_error, "%s", undo.text);

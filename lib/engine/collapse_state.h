@@ -71,6 +71,7 @@ struct collapse {
 	uint64_t page_bytes;  /* 4 KiB */
 	uint64_t tables, pages_per_table;
 	double clock_cost_ns;
+	json_t *answers; /* {row: {"collapsed" or errno name: calls}} */
 	struct thp_region region;
 	enum region_state state;
 	pid_t khugepaged; /* 0: not seen */
@@ -112,27 +113,51 @@ struct collapse_window {
 };
 
 void collapse_window_begin(struct collapse *collapse, struct collapse_window *window);
-/* Breaks the turn for each condition that was not met. @khugepaged_ran: its time is no neighbour.
- */
+#define WINDOW_KHUGEPAGED 1 /* it works for us: its time is no neighbour's */
+#define WINDOW_SWAPS 2	    /* swapping belongs to what is measured */
+#define WINDOW_SPLITS 4	    /* so does splitting huge pages */
+#define WINDOW_COMPACTS 8   /* and looking for free ones */
+
+/* Breaks the turn for each condition that was not met. */
 void collapse_window_end(struct collapse *collapse, struct collapse_window *window,
-			 bool khugepaged_ran);
+			 unsigned int expected);
 
 /* Sleeps until @ns have passed; false when stopped. */
 bool collapse_sleep(const struct collapse *collapse, int64_t ns);
-
-/* --- rows --- */
-
-typedef int collapse_row_run(struct collapse *collapse, const struct collapse_row *row,
-			     struct message *why);
-
-collapse_row_run collapse_scan_row;    /* collapse_scan.c: argument 1: refused after a walk */
-collapse_row_run collapse_lengths_row; /* collapse_lengths.c */
 
 /* Nanoseconds of many calls; allocated once, sorted in place. */
 struct collapse_samples {
 	double *values;
 	size_t count, capacity;
 };
+
+/* --- rows --- */
+
+typedef int collapse_row_run(struct collapse *collapse, const struct collapse_row *row,
+			     struct message *why);
+
+collapse_row_run collapse_scan_row;	/* collapse_scan.c: argument 1: refused after a walk */
+collapse_row_run collapse_lengths_row;	/* collapse_lengths.c */
+collapse_row_run collapse_of_state_row; /* collapse_by_state.c: argument: enum collapsed_state */
+collapse_row_run collapse_remote_row;
+collapse_row_run collapse_populate_row; /* collapse_faults.c */
+collapse_row_run collapse_fault_row;
+collapse_row_run collapse_fork_row;
+collapse_row_run collapse_beside_row; /* collapse_neighbours.c: argument: enum beside_load */
+
+/* Size of what a row uses apart from the region: at most @most_bytes and a quarter of --size. */
+uint64_t collapse_small_bytes(const struct collapse *collapse, uint64_t most_bytes);
+
+/* Takes and gives back @bytes twice over (at most --size), so that what is timed next does not meet
+ * memory that the host must fetch. */
+void collapse_warm_up(const struct collapse *collapse, uint64_t bytes);
+
+/* What a call answered, for the record's counters.collapse_answers. */
+void collapse_count_answer(struct collapse *collapse, const char *row, int error, bool collapsed);
+
+/* p50 and p99 of samples as "<label>_p50_ns"...; sorts them. */
+void collapse_put_samples(struct collapse *collapse, struct collapse_samples *samples,
+			  const char *label, const char *title);
 
 int collapse_samples_make(struct collapse_samples *samples, size_t capacity);
 /* The value at @fraction after sorting; NaN when too few to say it. */

@@ -84,6 +84,10 @@ static void print_metric(FILE *stream, const char *name, const json_t *metric)
 	char median[32], low[32], high[32], left_out[48] = "";
 	int64_t out = json_get_int64(metric, "left_out", 0);
 
+	/* Too few samples to say it. */
+	if (json_get_int64(metric, "count", 0) == 0 && strstr(name, "_p99"))
+		return;
+
 	metric_format(json_get_number(metric, "value", NAN), unit, median, sizeof(median));
 	metric_format(json_get_number(metric, "min", NAN), unit, low, sizeof(low));
 	metric_format(json_get_number(metric, "max", NAN), unit, high, sizeof(high));

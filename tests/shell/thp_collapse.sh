@@ -45,6 +45,56 @@ check "--json - puts only JSON on standard output" jq -e .schema "$work/stdout.j
 SYSLATENCY_RECORD="$work/env.json" thp_collapse --size 16M --window 0.2 --runs 1 --rows collapse --arm x >/dev/null 2>&1
 check "SYSLATENCY_RECORD names the record's file" jq -e '.arm == "x"' "$work/env.json"
 
+# --- rows beyond the mail ---
+thp_collapse --size 64M --window 0.3 --runs 1 --rows scan,state,fault,neighbours --json "$work/b.json" >"$work/b.out" 2>"$work/b.err"
+status=$?
+check "every row is measured" test "$status" -eq 0 -o "$status" -eq 4
+check "each row has metrics, or a note says why not" jq -e '.metrics as $m | .notes as $n
+	| all(("scan_first", "scan_empty", "collapse_small", "collapse_swapped", "collapse_no_table", "remote", "populate", "fault", "fork",
+		"beside_idle", "beside_scan", "beside_collapse", "beside_loop") as $row
+		| ($m | keys | any(startswith($row + "_"))) or ($n | any(test("row \($row | gsub("_"; "-")): n/a: "))); .)' "$work/b.json"
+if jq -e '.counters.collapse_answers["collapse-small"]' "$work/b.json" >/dev/null; then
+	check "a table of small pages collapses, where there is none the answer is EINVAL, a short range does nothing" jq -e '.counters.collapse_answers
+		| (.["collapse-small"].collapsed > 0) and (.["collapse-no-table"].EINVAL > 0) and (.["collapse-unaligned"]["nothing done"] > 0)' "$work/b.json"
+	check "the answers are in the text" grep -qE '^  collapse-no-table +EINVAL [0-9]+' "$work/b.out"
+fi
+check "a fault of 2M takes longer than one of 4K" jq -e '.metrics["fault_2M_p50_ns"] == null or .metrics["fault_2M_p50_ns"].value > .metrics["fault_4K_p50_ns"].value' "$work/b.json"
+check "neighbours: rate and latency, idle and loaded" jq -e '.metrics | .beside_idle_map_done_pct.value > 0 and .beside_idle_fault_same_p50_ns.value > 0
+	and (.beside_loop_map_done_pct == null or .beside_loop_map_done_pct.value > 0)' "$work/b.json"
+check "every knob is as it was, after all rows" test "$(knobs)" = "$before"
+if [ "$(id -u)" -eq 0 ]; then
+	thp_collapse --size 32M --window 0.3 --runs 1 --rows khugepaged --pages-to-scan 65536,512 --json "$work/sweep.json" >/dev/null 2>&1
+	check "a sweep measures each number of pages" jq -e '.settings.pages_to_scan == [65536, 512] and (.metrics.khugepaged_passes.value != null)
+		and .metrics.khugepaged_scan512_passes.value != null' "$work/sweep.json"
+fi
+
+# --- planted faults are found ---
+# planted "what" PATTERN command...: runs thp_collapse while the command disturbs it.
+planted() {
+	local what=$1 pattern=$2
+	shift 2
+	thp_collapse --size 64M --window 2 --runs 1 --rows khugepaged --json "$work/planted.json" >/dev/null 2>&1 &
+	pid=$!
+	sleep 2
+	"$@" >/dev/null 2>&1
+	wait $pid
+	status=$?
+	check "$what: invalid" test $status -eq 4
+	check "$what: told" jq -e --arg pattern "$pattern" '.validity.verdict == "invalid" and (.validity.reasons | any(test($pattern)))' "$work/planted.json"
+}
+turn_knob() { echo 1234 >/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan; }
+restart_khugepaged() {
+	echo never >/sys/kernel/mm/transparent_hugepage/enabled
+	echo madvise >/sys/kernel/mm/transparent_hugepage/enabled
+}
+busy() { timeout 2 sh -c 'while :; do :; done'; }
+if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.khugepaged_passes' "$work/a.json" >/dev/null; then
+	planted "someone turns a knob" 'someone changed .*pages_to_scan' turn_knob
+	planted "khugepaged is started anew" 'khugepaged was started anew' restart_khugepaged
+	planted "a busy neighbour" 'others used [0-9]+% of a CPU' busy
+	check "every knob is as it was, after the faults" test "$(knobs)" = "$before"
+fi
+
 # --- interruption ---
 thp_collapse --size 64M --window 1 --runs 100 --rows collapse,khugepaged --json "$work/int.json" >/dev/null 2>&1 &
 pid=$!
