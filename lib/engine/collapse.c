@@ -324,6 +324,7 @@ static void judge_range(struct collapse *collapse, size_t row)
 
 static void judge(struct collapse *collapse)
 {
+	bool scanned = false;
 	for (size_t i = 0; collapse_rows[i].name; i++) {
 		const struct collapse_outcome *outcome = &collapse->outcomes[i];
 		unsigned int good = outcome->runs - outcome->broken;
@@ -337,7 +338,13 @@ static void judge(struct collapse *collapse)
 				      outcome->broken, outcome->runs,
 				      good ? "left out" : "disturbed", outcome->why.text);
 		judge_range(collapse, i);
+		scanned |= collapse_rows[i].run == collapse_scan_row;
 	}
+	if (scanned && collapse->khugepaged == 0)
+		record_reason(
+			collapse->record, VERDICT_SUSPECT,
+			"khugepaged cannot be seen here: whether it had a CPU to itself is not "
+			"known");
 }
 
 static int describe(struct collapse *collapse)
