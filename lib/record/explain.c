@@ -110,6 +110,7 @@ static void gather_evidence(const struct replay *replay, const struct trace_even
 		explanation->scanned_pages += event->other;
 	} else if (event->kind == TRACE_STACK && event->cpu == subject->cpu && event->name &&
 		   event->tid != subject->tid) {
+		explanation->stack_tid = event->tid;
 		snprintf(explanation->stack, sizeof(explanation->stack), "%s", event->name);
 	} else if (event->kind == TRACE_SWITCH && event->other == subject->tid) {
 		explanation->switched_in = true;

@@ -125,6 +125,7 @@ struct explanation {
 	bool collapse;	   /* the waker tried to collapse a huge page meanwhile */
 	int32_t waker_tid; /* last that woke the task out of a sleep; 0: an interrupt in idle */
 	char waker_comm[16];
+	int32_t stack_tid;
 	char stack[160]; /* kernel functions of the blocker when the task was woken */
 	char sentence[512];
 };

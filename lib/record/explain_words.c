@@ -311,7 +311,7 @@ void explain_in_words(struct explanation *explanation, const struct explain_sett
 		say(&words, "%d%%: ", (int)(100 * main_ns / late_ns));
 	say_cause(&words, explanation, main, main_ns, settings);
 	if (explanation->stack[0] && !of_cpu(main->cause) && main->tid != 0 &&
-	    main->tid != explanation->window.tid && main->phase == EXPLAIN_DISPATCH)
+	    main->tid == explanation->stack_tid && main->phase == EXPLAIN_DISPATCH)
 		say(&words, "; last seen in %s", explanation->stack);
 	unknown = (int)(100 * (late_ns - explanation->explained_ns) / late_ns);
 	if (unknown > 5)

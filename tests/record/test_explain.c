@@ -63,6 +63,27 @@ static void test_hog(void **state)
 	assert_says(&e, "hog (pid 300, FIFO 99) held CPU 0");
 }
 
+static void test_stack_of_the_blocker_only(void **state)
+{
+	/* Another task was interrupted by the timer; the hog came after it. */
+	struct trace_event events[] = {
+		switched(-300, 0, SAMPLER, STATE_SLEEPING, "sampler", LOAD, "load", 120),
+		plain(3, 0, LOAD, TRACE_STACK, CAUSE_UNKNOWN, "memset < clear_page"),
+		waking(3, 0, LOAD, SAMPLER),
+		switched(5, 0, LOAD, STATE_RUNNABLE, "load", 300, "hog", 0),
+		switched(5000, 0, 300, STATE_SLEEPING, "hog", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(5004, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &real_machine, &e);
+	assert_says(&e, "hog (pid 300, FIFO 99) held CPU 0");
+	assert_null(strstr(e.sentence, "memset"));
+	events[1].tid = events[2].tid = 300;
+	EXPLAIN(events, &window, &real_machine, &e);
+	assert_says(&e, "last seen in memset < clear_page");
+}
+
 static void test_memcg_reclaim_entered_before(void **state)
 {
 	/* The begin of the region lies before the events; its end tells that it was there. */
@@ -491,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hog),
+		cmocka_unit_test(test_stack_of_the_blocker_only),
 		cmocka_unit_test(test_memcg_reclaim_entered_before),
 		cmocka_unit_test(test_shrinker_inside_reclaim),
 		cmocka_unit_test(test_stolen),
