@@ -128,6 +128,18 @@ const struct event_row event_rows[] = {
 	 .level = FULL,
 	 .kind = TRACE_LEAVE,
 	 .cause = CAUSE_LOCK},
+	/* Of the sampler alone and to zram alone, where a write ends before it returns. */
+	{.system = "block",
+	 .name = "block_bio_queue",
+	 .level = FULL,
+	 .kind = TRACE_ENTER,
+	 .cause = CAUSE_SWAP_IO,
+	 .fields = {"rwbs"}},
+	{.system = "block",
+	 .name = "block_bio_complete",
+	 .level = FULL,
+	 .kind = TRACE_LEAVE,
+	 .cause = CAUSE_SWAP_IO},
 	/* Written by a trigger of sched_waking; there is nothing to enable. */
 	{.system = "ftrace",
 	 .name = "kernel_stack",
@@ -141,8 +153,8 @@ const size_t event_row_count = sizeof(event_rows) / sizeof(event_rows[0]);
 /* Optional as a whole: interrupts of x86 have names of their own, others go by irq_handler_*. */
 static bool is_worth_telling(const struct event_row *row)
 {
-	return strcmp(row->system, "irq_vectors") != 0 && !strstr(row->name, "softlimit") &&
-	       !strstr(row->name, "node_reclaim");
+	return strcmp(row->system, "irq_vectors") != 0 && strcmp(row->system, "block") != 0 &&
+	       !strstr(row->name, "softlimit") && !strstr(row->name, "node_reclaim");
 }
 
 static struct tep_format_field *find_field(struct tep_event *event, const char *names)
@@ -189,9 +201,9 @@ static int add_row(struct event_table *table, const struct event_row *row)
 int event_table_open(struct event_table *table, const char *directory, int level,
 		     struct message *message)
 {
-	static const char *const systems[] = {"sched",	   "irq",    "irq_vectors", "timer",
-					      "vmscan",	   "lock",   "compaction",  "huge_memory",
-					      "writeback", "ftrace", NULL};
+	static const char *const systems[] = {"sched",	   "irq",   "irq_vectors", "timer",
+					      "vmscan",	   "lock",  "compaction",  "huge_memory",
+					      "writeback", "block", "ftrace",	   NULL};
 	size_t used = 0;
 
 	memset(table, 0, sizeof(*table));
@@ -370,6 +382,11 @@ static void read_name(const struct event_reader *reader, const char *data, int s
 		event->name = softirq_name(number(reader, 0, data));
 	} else if (event->cause == CAUSE_SHRINKER) {
 		event->name = function_name(reader, data, symbols, pool);
+	} else if (event->cause == CAUSE_SWAP_IO && reader->fields[0]) {
+		const char *operation = text(reader, 0, data, size, pool);
+
+		event->name =
+			operation && strchr(operation, 'W') ? "writes to zram" : "reads from zram";
 	} else if (event->cause == CAUSE_LOCK && reader->fields[0]) {
 		event->name = lock_name(number(reader, 0, data));
 	} else if (strcmp(row->system, "timer") == 0) {

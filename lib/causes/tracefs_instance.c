@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -127,16 +129,14 @@ int instance_make(struct instance *instance, struct knobs *knobs, struct message
 }
 
 /* "pid==12||pid==13"; false when it would be too long. */
-static bool filter_text(char *buffer, size_t size, const struct sampling_thread *threads,
-			size_t count, const char *after)
+static bool filter_text(char *buffer, size_t size, const char *field,
+			const struct sampling_thread *threads, size_t count)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(buffer + used, size - used, "%spid==%d", i ? "||" : "",
-					 (int)atomic_load(&threads[i].tid));
-	if (used < size)
-		used += (size_t)snprintf(buffer + used, size - used, "%s", after);
+		used += (size_t)snprintf(buffer + used, size - used, "%s%s==%d", i ? "||" : "",
+					 field, (int)atomic_load(&threads[i].tid));
 	return count > 0 && used < size;
 }
 
@@ -146,7 +146,7 @@ static void filter_wakings(struct instance *instance, int level,
 	char pids[3072], trigger[3200];
 
 	/* All wakings are more than the buffers need, but no less true. */
-	if (!filter_text(pids, sizeof(pids), threads, count, ""))
+	if (!filter_text(pids, sizeof(pids), "pid", threads, count))
 		return;
 	instance_write(instance, "events/sched/sched_waking/filter", pids);
 	if (level < 2)
@@ -157,16 +157,61 @@ static void filter_wakings(struct instance *instance, int level,
 	instance_write(instance, "events/sched/sched_waking/trigger", trigger);
 }
 
+/* "dev==265289728||...": swap areas on zram, as the kernel writes a device; false: there is none.
+ */
+static bool zram_swap(char *buffer, size_t size)
+{
+	char *text, *line, *at;
+	size_t used = 0;
+
+	if (machine_read("/proc/swaps", &text, NULL) < 0)
+		return false;
+	at = text;
+	while ((line = strsep(&at, "\n")) && used < size) {
+		struct stat status;
+
+		if (strncmp(line, "/dev/zram", 9) != 0)
+			continue;
+		line[strcspn(line, " \t")] = '\0';
+		if (stat(line, &status) == 0)
+			used += (size_t)snprintf(
+				buffer + used, size - used, "%sdev==%u", used ? "||" : "",
+				major(status.st_rdev) << 20 | minor(status.st_rdev));
+	}
+	free(text);
+	return used > 0 && used < size;
+}
+
+/* Only the sampler's own: of all tasks they are more than a run should bear. */
+static bool filter_swap_io(struct instance *instance, const struct sampling_thread *threads,
+			   size_t count)
+{
+	static const char *const files[] = {"events/block/block_bio_queue/filter",
+					    "events/block/block_bio_complete/filter"};
+	char pids[2048], devices[512], filter[2600];
+	int error = 0;
+
+	if (!filter_text(pids, sizeof(pids), "common_pid", threads, count) ||
+	    !zram_swap(devices, sizeof(devices)))
+		return false;
+	snprintf(filter, sizeof(filter), "(%s)&&(%s)", devices, pids);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !error; i++)
+		error = instance_write(instance, files[i], filter);
+	return error == 0;
+}
+
 int instance_enable(struct instance *instance, const struct event_table *table, int level,
 		    const struct sampling_thread *threads, size_t count, struct message *message)
 {
+	bool swap_io = level >= 2 && filter_swap_io(instance, threads, count);
+
 	filter_wakings(instance, level, threads, count);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct event_row *row = table->readers[i].row;
 		char file[128];
 		int error;
 
-		if (!row || row->kind == TRACE_STACK)
+		if (!row || row->kind == TRACE_STACK || (row->cause == CAUSE_SWAP_IO && !swap_io))
 			continue;
 		snprintf(file, sizeof(file), "events/%s/%s/enable", row->system, row->name);
 		error = instance_write(instance, file, "1");

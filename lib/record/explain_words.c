@@ -126,27 +126,28 @@ static void say_part(struct words *words, const struct explanation *explanation,
 		if (slice->cause == explain_base(slice) || !same_group(slice, main) ||
 		    percent < WORTH_PERCENT)
 			continue;
-		say(words, ", %d%% of that in %s%s%s", percent,
-		    slice->cause == CAUSE_SHRINKER ? "the shrinker " : "",
-		    slice->cause == CAUSE_SHRINKER && slice->name[0] ? slice->name
-		    : slice->cause == CAUSE_SHRINKER		     ? "(no name)"
-								     : cause_name(slice->cause),
-		    slice->cause == CAUSE_LOCK ? " contention" : "");
+		say(words, ", %d%% of that in ", percent);
+		if (slice->cause == CAUSE_SHRINKER)
+			say(words, "the shrinker %s", slice->name[0] ? slice->name : "(no name)");
+		else if (slice->cause == CAUSE_LOCK)
+			say(words, "contention for %s", slice->name[0] ? slice->name : "a lock");
+		else
+			say(words, "%s", slice->name[0] ? slice->name : cause_name(slice->cause));
 		return;
 	}
 }
 
 static void say_pages(struct words *words, const struct explanation *explanation)
 {
+	if (explanation->scanned_pages <= 0)
+		return;
+	say(words, ": of %lld pages scanned", (long long)explanation->scanned_pages);
 	if (explanation->anon_pages > 0)
-		say(words, ", %lld anonymous pages put to swap",
-		    (long long)explanation->anon_pages);
+		say(words, ", %lld anonymous put to swap", (long long)explanation->anon_pages);
 	if (explanation->file_pages > 0)
-		say(words, ", %lld file pages freed", (long long)explanation->file_pages);
-	if (explanation->anon_pages + explanation->file_pages == 0 &&
-	    explanation->scanned_pages > 0)
-		say(words, ", %lld pages scanned and none freed",
-		    (long long)explanation->scanned_pages);
+		say(words, ", %lld of files freed", (long long)explanation->file_pages);
+	if (explanation->anon_pages + explanation->file_pages == 0)
+		say(words, ", none freed");
 }
 
 static void say_region(struct words *words, const struct explanation *explanation,

@@ -105,7 +105,7 @@ static void test_memcg_reclaim_entered_before(void **state)
 	assert_int_equal(e.anon_pages, 32);
 	assert_int_equal(e.scanned_pages, 64);
 	assert_says(&e, "swap (pid 200) was in memcg reclaim");
-	assert_says(&e, "32 anonymous pages put to swap");
+	assert_says(&e, "of 64 pages scanned, 32 anonymous put to swap");
 	assert_says(&e, "without a reschedule");
 	assert_int_equal(e.explained_ns, e.window.late_ns);
 }
