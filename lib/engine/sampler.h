@@ -67,6 +67,6 @@ int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns);
  * did not: then what is lost found no room in the rings).
  */
 int sampler_samples(const struct sampler *sampler, uint64_t *ret_lost, struct message *message);
-void sampler_free(struct sampler *sampler);		      /* kills what is left */
+void sampler_free(struct sampler *sampler); /* kills what is left */
 
 #endif
