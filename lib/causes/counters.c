@@ -171,7 +171,7 @@ static json_t *around_json(const struct noted *noted)
 	return object;
 }
 
-static void say_around(const json_t *around, char *text, size_t size)
+static void say_around(const struct noted *noted, const json_t *around, char *text, size_t size)
 {
 	int64_t scanned =
 		json_get_int64(around, "pgscan_anon", 0) + json_get_int64(around, "pgscan_file", 0);
@@ -182,7 +182,9 @@ static void say_around(const json_t *around, char *text, size_t size)
 				       "around it",
 				       (long long)json_get_int64(around, "span_ms", 0));
 
-	if (scanned == 0 && swapped == 0 && stalled_us == 0)
+	if (noted->after.vmstat[0] < 0 && stalled_us == 0)
+		snprintf(text + used, size - used, " no counter of reclaim could be read");
+	else if (scanned == 0 && swapped == 0 && stalled_us == 0)
 		snprintf(text + used, size - used, " no memory was reclaimed");
 	else
 		snprintf(text + used, size - used,
@@ -205,7 +207,7 @@ static json_t *cause_json(const struct noted *noted, int64_t begin_ns)
 			 "the host stopped CPU %d: steal of %s around it (from counters alone)",
 			 window->cpu, format_duration(window->steal_ns, steal, sizeof(steal)));
 	else
-		say_around(around, sentence, sizeof(sentence));
+		say_around(noted, around, sentence, sizeof(sentence));
 	json_put(entry, "when_us", json_real((double)(window->when_ns - begin_ns) / 1e3));
 	json_put(entry, "cpu", json_integer(window->cpu));
 	json_put(entry, "tid", json_integer(window->tid));

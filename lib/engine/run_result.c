@@ -441,7 +441,6 @@ int run_fill_record(struct run *run)
 	record->scope = strdup(run->plan.memcg ? "memcg" : "machine");
 	record->variant = strdup(variant_name(settings->backend_settings.variant));
 	record->arm = settings->arm ? strdup(settings->arm) : NULL;
-	record->trace_level = strdup("off");
 	record->settings = settings_object(run);
 	error = fill_counters(run);
 	if (!error)
