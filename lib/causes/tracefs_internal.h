@@ -119,8 +119,9 @@ unsigned char *ring_next(struct ring *ring);
 /* The page at ring_next() holds events of @cpu from @start_ns on. */
 void ring_put(struct ring *ring, int32_t cpu, int64_t start_ns);
 /*
- * Keeps the pages that overlap one of the windows (longest first), and no others. Stops at three
- * quarters of the ring; returns how many windows are kept whole.
+ * Keeps the pages that overlap one of the windows (longest first), and no others; at most three
+ * quarters of the ring, so of a stall too long for that its edges. Returns how many windows are
+ * kept whole.
  */
 size_t ring_keep(struct ring *ring, const struct explain_window *windows, size_t count);
 

@@ -10,6 +10,8 @@
 #define RING_BYTES_PER_CPU (UINT64_C(4) << 20)
 #define RING_MOST_BYTES (UINT64_C(128) << 20)
 
+#define EDGE_NS (2 * EXPLAIN_LEAD_NS)
+
 int ring_open(struct ring *ring, size_t page_bytes, size_t cpu_count)
 {
 	uint64_t bytes = cpu_count * RING_BYTES_PER_CPU;
@@ -83,27 +85,51 @@ void ring_put(struct ring *ring, int32_t cpu, int64_t start_ns)
 	ring->next = (ring->next + 1) % ring->count;
 }
 
+static bool overlaps(const struct ring_slot *slot, int64_t from_ns, int64_t to_ns)
+{
+	return slot->cpu >= 0 && !slot->kept && slot->start_ns <= to_ns && slot->end_ns >= from_ns;
+}
+
+static size_t count_overlapping(const struct ring *ring, int64_t from_ns, int64_t to_ns)
+{
+	size_t needed = 0;
+
+	for (size_t i = 0; i < ring->count; i++)
+		needed += overlaps(&ring->slots[i], from_ns, to_ns);
+	return needed;
+}
+
+/* Keeps at most @room pages; returns how many. */
+static size_t keep_between(struct ring *ring, int64_t from_ns, int64_t to_ns, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < ring->count && used < room; i++)
+		if (overlaps(&ring->slots[i], from_ns, to_ns)) {
+			ring->slots[i].kept = true;
+			used++;
+		}
+	return used;
+}
+
 size_t ring_keep(struct ring *ring, const struct explain_window *windows, size_t count)
 {
-	size_t room = ring->count - ring->count / 4, used = 0, window;
+	size_t room = ring->count - ring->count / 4, whole = 0;
 
 	for (size_t i = 0; i < ring->count; i++)
 		ring->slots[i].kept = false;
-	for (window = 0; window < count; window++) {
-		int64_t from_ns = windows[window].when_ns - EXPLAIN_LEAD_NS;
-		int64_t to_ns = windows[window].when_ns + windows[window].late_ns + EXPLAIN_TAIL_NS;
+	for (size_t i = 0; i < count; i++) {
+		int64_t from_ns = windows[i].when_ns - EXPLAIN_LEAD_NS;
+		int64_t to_ns = windows[i].when_ns + windows[i].late_ns + EXPLAIN_TAIL_NS;
 
-		for (size_t i = 0; i < ring->count; i++) {
-			struct ring_slot *slot = &ring->slots[i];
-
-			if (slot->cpu < 0 || slot->kept || slot->start_ns > to_ns ||
-			    slot->end_ns < from_ns)
-				continue;
-			if (used == room)
-				return window;
-			slot->kept = true;
-			used++;
+		if (count_overlapping(ring, from_ns, to_ns) <= room) {
+			room -= keep_between(ring, from_ns, to_ns, room);
+			whole++;
+			continue;
 		}
+		/* Of a stall too long to keep: how it began and how it ended. */
+		room -= keep_between(ring, from_ns, from_ns + EDGE_NS, room);
+		room -= keep_between(ring, to_ns - EDGE_NS, to_ns, room);
 	}
-	return window;
+	return whole;
 }
