@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "history/export.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "history/reader.h"
+
+const struct export_ops *const exports[] = {
+	&export_csv, &export_ministat, &export_gobench, &export_kcidb, &export_otava, NULL,
+};
+
+const struct export_ops *export_find(const char *name)
+{
+	for (size_t i = 0; exports[i]; i++)
+		if (strcmp(exports[i]->name, name) == 0)
+			return exports[i];
+	return NULL;
+}
+
+bool export_takes(const struct record *record, const struct export_settings *settings)
+{
+	return strcmp(record->status, "ok") == 0 && !record->interrupted &&
+	       (settings->include_invalid || record->verdict != VERDICT_INVALID);
+}
+
+const char *export_kernel(const struct record *record)
+{
+	return json_get_string(record->environment, "kernel", "");
+}
+
+const char *export_commit(const struct record *record, const struct export_settings *settings,
+			  char *buffer)
+{
+	if (settings->commit)
+		return settings->commit;
+	commit_of_release(export_kernel(record), buffer, 256);
+	return buffer;
+}
+
+void export_csv_field(FILE *stream, const char *text)
+{
+	if (!text)
+		return;
+	if (!strpbrk(text, "\",\r\n")) {
+		fputs(text, stream);
+		return;
+	}
+	fputc('"', stream);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', stream);
+		fputc(*text, stream);
+	}
+	fputc('"', stream);
+}
+
+void export_number(FILE *stream, double value)
+{
+	char text[32];
+
+	if (!isfinite(value))
+		return;
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	fputs(text, stream);
+}
