@@ -101,7 +101,7 @@ static int read_values(const char *text, const struct import_settings *settings,
 			if (!after || (after < end && !strchr(" \t\r#", *after)))
 				return message_set(message, -EINVAL,
 						   "line %zu: \"%.*s\" is not a finite number",
-						   line, (int)strcspn(text, " \t\r\n") & 63, text);
+						   line, (int)strcspn(text, " \t\r\n"), text);
 			record = import_new(list, settings, "values");
 			if (!record ||
 			    import_metric(record, settings->metric ? settings->metric : "value",

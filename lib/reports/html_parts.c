@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "record/record.h"
+#include "reports/comparison_facts.h"
+#include "reports/html_internal.h"
+
+static void paragraph(FILE *stream, char *text)
+{
+	if (text) {
+		fputs("<p>", stream);
+		html_escape(stream, text);
+		fputs("</p>\n", stream);
+	}
+	free(text);
+}
+
+static void write_differences(FILE *stream, const struct comparison_report *report)
+{
+	const json_t *text;
+	size_t i;
+
+	fputs("<h2 id=\"differences\">What differs besides the arm</h2>\n", stream);
+	if (!json_array_size(report->differences)) {
+		fputs("<p>Nothing that the records tell.</p>\n", stream);
+		return;
+	}
+	fputs("<ul>\n", stream);
+	json_array_foreach (report->differences, i, text) {
+		fputs("<li>", stream);
+		html_escape_json(stream, text);
+		fputs("</li>\n", stream);
+	}
+	fputs("</ul>\n", stream);
+}
+
+static void write_reasons(FILE *stream, const struct comparison_report *report)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < report->set->count; i++) {
+		for (size_t k = 0; k < report->set->arms[i].record_count; k++) {
+			const struct record *record = report->set->arms[i].records[k];
+
+			if (record->verdict == VERDICT_VALID)
+				continue;
+			if (!any)
+				fputs("<ul>\n", stream);
+			any = true;
+			fputs("<li>", stream);
+			html_escape(stream, report->set->arms[i].name);
+			fprintf(stream, ", run %.8s: %s: ", record->id,
+				verdict_name(record->verdict));
+			html_escape_json(stream, json_array_get(record->reasons, 0));
+			fputs("</li>\n", stream);
+		}
+	}
+	if (any)
+		fputs("</ul>\n", stream);
+}
+
+static void write_validity(FILE *stream, const struct comparison_report *report)
+{
+	char *caveats = facts_caveats(report), *rest = caveats, *sentence;
+	char *validity = facts_validity(report);
+
+	fputs("<h2 id=\"validity\">Validity</h2>\n", stream);
+	if (!validity)
+		fputs("<p>Plain numbers: nothing is known of how they were measured.</p>\n",
+		      stream);
+	paragraph(stream, validity);
+	write_reasons(stream, report);
+	while (rest && (sentence = strsep(&rest, "\n")))
+		if (*sentence)
+			paragraph(stream, strdup(sentence));
+	free(caveats);
+}
+
+/* Late time above the 99.9th percentile by cause, summed over the runs of an arm that have it. */
+static json_t *sum_causes(const struct arm *arm)
+{
+	json_t *sums = json_object();
+
+	for (size_t i = 0; i < arm->record_count; i++) {
+		const json_t *tail = json_at(arm->records[i]->counters, "causes.tail"), *entry;
+		size_t k;
+
+		json_array_foreach (json_object_get(tail, "by_cause"), k, entry) {
+			const char *name = json_get_string(entry, "cause", "unknown");
+
+			json_put(sums, name,
+				 json_real(json_get_number(sums, name, 0) +
+					   json_get_number(entry, "percent", 0)));
+		}
+	}
+	return sums;
+}
+
+static void write_cause_bars(FILE *stream, const struct arm *arm, const json_t *sums)
+{
+	const char *name;
+	double all = 0;
+	json_t *sum;
+
+	json_object_foreach ((json_t *)sums, name, sum)
+		all += json_number_value(sum);
+	fputs("<h3>", stream);
+	html_escape(stream, arm->name);
+	fputs("</h3>\n<table><tr><th scope=\"col\">cause</th><th scope=\"col\">share of the late "
+	      "time</th><th scope=\"col\"></th></tr>\n",
+	      stream);
+	json_object_foreach ((json_t *)sums, name, sum) {
+		double share = all > 0 ? 100 * json_number_value(sum) / all : 0;
+
+		fputs("<tr><td>", stream);
+		html_escape(stream, name);
+		fprintf(stream,
+			"</td><td>%.0f%%</td><td><span class=\"bar\" style=\"width:%.0fpx\">"
+			"</span></td></tr>\n",
+			share, share);
+	}
+	fputs("</table>\n", stream);
+}
+
+static void write_causes(FILE *stream, const struct comparison_report *report)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < report->set->count; i++) {
+		json_t *sums = sum_causes(&report->set->arms[i]);
+
+		if (json_object_size(sums)) {
+			if (!any)
+				fputs("<h2 id=\"causes\">Causes of the worst delays (late time above the 99.9th percentile)</h2>\n",
+				      stream);
+			any = true;
+			write_cause_bars(stream, &report->set->arms[i], sums);
+		}
+		json_decref(sums);
+	}
+}
+
+static void write_command(FILE *stream, const struct arm *arm)
+{
+	const json_t *command = arm->record_count ? arm->records[0]->command : NULL, *word;
+	size_t i;
+
+	if (!json_array_size(command))
+		return;
+	json_array_foreach (command, i, word) {
+		const char *text = json_string_value(word);
+		bool quote = text && (!*text || strpbrk(text, " \t\n\"'$|;&<>()*?[]\\`"));
+
+		if (i)
+			fputc(' ', stream);
+		if (quote)
+			fputc('\'', stream);
+		for (; text && *text; text++) {
+			char letter[2] = {*text, '\0'};
+
+			if (quote && *text == '\'')
+				html_escape(stream, "'\\''");
+			else
+				html_escape(stream, letter);
+		}
+		if (quote)
+			fputc('\'', stream);
+	}
+	fputc('\n', stream);
+}
+
+static void write_commands(FILE *stream, const struct comparison_report *report)
+{
+	fputs("<h2 id=\"reproduce\">To reproduce</h2>\n<pre tabindex=\"0\">", stream);
+	for (size_t i = 0; i < report->set->source_count; i++) {
+		const struct arm_source *source = &report->set->sources[i];
+
+		if (source->plan)
+			fprintf(stream, "# order of the runs: seed %lld\n",
+				(long long)json_get_int64(source->plan, "seed", -1));
+	}
+	for (size_t i = 0; i < report->set->count; i++) {
+		fputs("# ", stream);
+		html_escape(stream, report->set->arms[i].name);
+		fputc('\n', stream);
+		write_command(stream, &report->set->arms[i]);
+	}
+	fputs("</pre>\n", stream);
+}
+
+static void write_notes(FILE *stream, const struct comparison_report *report)
+{
+	const json_t *note;
+	size_t i;
+
+	json_array_foreach (report->set->notes, i, note) {
+		fputs("<p class=\"note\">", stream);
+		html_escape_json(stream, note);
+		fputs("</p>\n", stream);
+	}
+}
+
+void html_parts(FILE *stream, const struct comparison_report *report)
+{
+	write_causes(stream, report);
+	write_differences(stream, report);
+	write_validity(stream, report);
+	write_notes(stream, report);
+	write_commands(stream, report);
+}
