@@ -61,8 +61,8 @@ static int choose(const struct settings *settings, const struct report_ops **ret
 	*ret_ops = report_find(name);
 	if (!*ret_ops || !(*ret_ops)->compare)
 		return message_set(message, -EINVAL,
-				   "there is no report \"%s\" for comparisons; --mail and "
-				   "--markdown are",
+				   "there is no report \"%s\" for comparisons; --mail, "
+				   "--markdown and --format html are",
 				   name);
 	return 0;
 }
@@ -139,6 +139,7 @@ static int run_report(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	job.settings = settings.compare;
+	job.settings.whole = true;
 	status = report(&job, &settings, argv + first, (size_t)(argc - first));
 	compare_job_free(&job);
 	return status;
@@ -146,6 +147,6 @@ static int run_report(int argc, char **argv)
 
 const struct command command_report = {
 	NAME,
-	"write a comparison to post: mail, Markdown",
+	"write a comparison to post: mail, Markdown, HTML",
 	run_report,
 };

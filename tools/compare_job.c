@@ -224,7 +224,8 @@ int compare_job_prepare(struct compare_job *job, char *const *operands, size_t c
 {
 	unsigned int mix = job->settings.mix;
 	/* A path into the record may lead to anything in it; mean, max, p99 do not. */
-	bool path = job->settings.metric && strpbrk(job->settings.metric, "._");
+	bool path = job->settings.whole ||
+		    (job->settings.metric && strpbrk(job->settings.metric, "._"));
 	int error = arm_set_read_part(operands, count, (unsigned int)job->settings.column, path,
 				      &job->set, message);
 

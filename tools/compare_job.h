@@ -20,6 +20,7 @@ struct compare_settings {
 	double alpha_share, min_effect_share, confidence_share;
 	int64_t column;
 	unsigned int mix;
+	bool whole; /* records with all that they hold: pages that show causes */
 	bool without_interrupted, without_suspect, include_invalid, normalise;
 	char zero[128], one[128];
 };
