@@ -13,8 +13,9 @@
 #include "history_options.h"
 
 static const struct history_part *const parts[] = {
-	&history_part_add,	   &history_part_list, &history_part_show,    &history_part_check,
-	&history_part_acknowledge, &history_part_rm,   &history_part_rebuild,
+	&history_part_add,     &history_part_list,	  &history_part_show,
+	&history_part_check,   &history_part_acknowledge, &history_part_rm,
+	&history_part_rebuild, &history_part_plot,	  &history_part_export,
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 

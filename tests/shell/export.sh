@@ -145,4 +145,25 @@ if [ -n "$browser" ]; then
 else
 	skip "in a browser nothing overflows" "chromium is not installed"
 fi
+
+# --- pictures ---
+"$build/tests/history/make_history" -n 400 -r 5 -s 40 -f 3 -x 5 "$noise" >series.jsonl
+syslat history add --db p.db series.jsonl >/dev/null
+expect "history in the terminal: marks and the new level" 0 "x: median of a commit, |: a new level" syslat history plot --db p.db --series 1
+check "a plot in the terminal" bash -c "syslat plot e | grep -q 'M.*A\|A.*M'"
+one_line_error "a kind that needs a file" 2 "give -o FILE.svg or FILE.png" syslat plot --kind ecdf e
+one_line_error "an ending that is no picture" 2 "ends in .svg or .png" syslat plot -o x.pdf e
+one_line_error "no series" 2 "give --series N" syslat history plot --db p.db
+check "history export: a line a value" bash -c "test \$(syslat history export --db p.db --metric mean | wc -l) -eq 401"
+if command -v gnuplot >/dev/null; then
+	for kind in runs ecdf percentiles heat; do
+		check "--kind $kind as SVG, script and data kept" bash -c "syslat plot --kind $kind -o pic/$kind.svg e 2>/dev/null || { mkdir -p pic && syslat plot --kind $kind -o pic/$kind.svg e; }; python3 -c 'import xml.etree.ElementTree as e; e.parse(\"pic/$kind.svg\")' && test -s pic/$kind.gp && test -s pic/$kind.dat"
+	done
+	check "the script makes the picture anew" bash -c "cd pic && rm runs.svg && gnuplot runs.gp && test -s runs.svg"
+	check "PNG" bash -c "syslat history plot --db p.db --series 1 -o h.png && head -c 8 h.png | grep -q PNG"
+	check "a name that is no gnuplot" bash -c "sed 's/\"arm1\"/\"\`touch owned\`\\\\\"x\"/g' e/runs.jsonl >odd.jsonl; syslat plot -o odd.svg odd.jsonl && test ! -e owned"
+	one_line_error "causes that nobody collected" 1 "no record has causes" syslat plot --kind causes -o c.svg e
+else
+	skip "pictures" "gnuplot is not installed"
+fi
 finish
