@@ -138,7 +138,7 @@ static const struct option_row rows[] = {
 	 .long_name = "sizes",
 	 .argument = "LIST",
 	 .call = option_sizes,
-	 .help = "sizes of the buffers (default 2M,16M,128M)"},
+	 .help = "sizes of the buffers (default 2M,16M,64M)"},
 	{.kind = OPTION_CALL,
 	 .long_name = "variants",
 	 .argument = "LIST",
@@ -161,7 +161,7 @@ static const struct option_row rows[] = {
 	 .minimum = 100 * NS_PER_MS,
 	 .maximum = 86400 * NS_PER_S,
 	 .unit_ns = NS_PER_S,
-	 .help = "measure for about so long in all (bare number: seconds; default 24)"},
+	 .help = "measure for about so long in all (bare number: seconds; default 16)"},
 	{.kind = OPTION_INT,
 	 .long_name = "rounds",
 	 .argument = "N",
@@ -230,9 +230,9 @@ int main(int argc, char **argv)
 {
 	struct settings settings = {
 		.cycle = {.parts = PIN_CYCLE_COLD | PIN_CYCLE_PRESSURE | PIN_CYCLE_PAGEOUT,
-			  .sizes = {2 * MIB, 16 * MIB, 128 * MIB},
+			  .sizes = {2 * MIB, 16 * MIB, 64 * MIB},
 			  .size_count = 3,
-			  .time_ns = 24 * NS_PER_S,
+			  .time_ns = 16 * NS_PER_S,
 			  .interrupted = &interrupted},
 		.limit = {.bytes = 256 * MIB},
 	};
