@@ -34,7 +34,7 @@ for i in $(seq "$kills"); do
 	esac
 	pid=$!
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))$((RANDOM % 10))"
-	kill -KILL $pid
+	kill -KILL $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	after=
 	for _ in $(seq 100); do
