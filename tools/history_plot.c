@@ -110,7 +110,7 @@ static void write_script(struct picture *picture, const struct history_data *dat
 	picture_string(script, title);
 	fputs("\nset xlabel \"commit\"\nset ylabel ", script);
 	picture_string(script, *series->unit ? series->unit : series->metric);
-	fputs("\nset xtics rotate by -45\n", script);
+	fputs("\n", script);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < result->count; k++)
 			if (result->changes[k].at == levels[i].commit)
@@ -124,14 +124,21 @@ static void write_script(struct picture *picture, const struct history_data *dat
 			    data->points[i].purpose == PURPOSE_HISTORY)
 				fprintf(picture->data, "%zu %.17g\n", k, data->points[i].value);
 	fputs("\n\n", picture->data);
-	for (size_t k = 0; k < count; k++) {
-		fprintf(picture->data, "%zu %.17g ", k, levels[k].median);
-		picture_string(picture->data,
-			       k % (count / 20 + 1) ? "" : data->commits[levels[k].commit].name);
-		fputc('\n', picture->data);
+	for (size_t k = 0; k < count; k++)
+		fprintf(picture->data, "%zu %.17g\n", k, levels[k].median);
+	/* Names of at most twenty commits, so that they can be read. */
+	fputs("set xtics rotate by -45 (", script);
+	for (size_t k = 0; k < count; k += count / 20 + 1) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%.12s", data->commits[levels[k].commit].name);
+		fputs(k ? ", " : "", script);
+		picture_string(script, name);
+		fprintf(script, " %zu", k);
 	}
+	fputs(")\n", script);
 	fputs("plot data index 0 using 1:2 with points pt 7 ps 0.3 lc \"gray\" title \"runs\", data "
-	      "index 1 using 1:2:xtic(3) with linespoints pt 7 ps 0.5 lc 1 title \"median of a "
+	      "index 1 using 1:2 with linespoints pt 7 ps 0.5 lc 1 title \"median of a "
 	      "commit\"\n",
 	      script);
 }
