@@ -30,10 +30,10 @@ one_line_error "--state that is none" 125 "no state of a step" syslat bisect ste
 # git bisect run over 100 commits; each measurement is drawn from the published series of its side.
 cat >measure <<'SH'
 #!/bin/sh
-if [ "$(cat level)" = bad ]; then shuf -n 1 "$BAD"; else shuf -n 1 "$GOOD"; fi
+if [ "$(cat level)" = bad ]; then shuf -n 1 "$BAD_FILE"; else shuf -n 1 "$GOOD_FILE"; fi
 SH
 chmod +x measure
-export GOOD=$good BAD=$bad PLANTED=37 GIT_CONFIG_GLOBAL=/dev/null
+export GOOD_FILE=$good BAD_FILE=$bad PLANTED=37 GIT_CONFIG_GLOBAL=/dev/null
 git init -q repository && cd repository || exit 1
 git config user.name test && git config user.email test@localhost
 for ((i = 0; i <= 100; i++)); do
@@ -41,8 +41,25 @@ for ((i = 0; i <= 100; i++)); do
 	echo "$i" >number && git add -A && git commit -q -m "commit $i"
 done
 git bisect start HEAD HEAD~100 >/dev/null
-git bisect run syslat bisect step --good "$good" --bad "$bad" -- ../measure >log 2>&1
+git bisect run syslat bisect step --good "$good" --bad "$bad" -- ../measure >../log 2>&1
 check "git bisect run finds the planted commit" grep -q "commit 37$" <(git log -1 --format=%s refs/bisect/bad)
-check "in about seven steps" bash -c "test \$(grep -cE '^(good|bad) after' log) -le 9"
-sed -n 's/^\(good\|bad\) after/# &/p' log
+check "in about seven steps" test "$(grep -cE '^(good|bad) after' ../log)" -le 9
+sed -n 's/^\(good\|bad\) after/# &/p' ../log
+
+# A kernel's bisection across reboots: a boot is a call, the installed commit the one that "runs".
+cat >"$work/conf" <<'C'
+TREE=$PWD GOOD=HEAD~100 BAD=HEAD GOOD_RUNS=$GOOD_FILE BAD_RUNS=$BAD_FILE
+BUILD='! grep -qx 50 number' INSTALL='git rev-parse HEAD >"$work/booted"' RUNNING='cat "$work/booted"' REBOOT=true
+MEASURE="cd $work/repository && ../measure"
+C
+git bisect reset >/dev/null 2>&1
+export work
+"$source_root/scripts/kernel-bisect" start "$work/conf" >../kernel.log 2>&1
+check "kernel-bisect: the middle does not build and is skipped" grep -q "does not build" ../kernel.log
+for ((boot = 0; boot < 20; boot++)); do
+	[ -e "$work/conf.state.commit" ] || break
+	"$source_root/scripts/kernel-bisect" step "$work/conf" >>../kernel.log 2>&1
+done
+check "kernel-bisect finds the planted commit after $boot boots" grep -q "commit 37$" <(git log -1 --format=%s refs/bisect/bad)
+check "and is over" test ! -e "$work/conf.state.commit"
 finish
