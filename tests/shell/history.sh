@@ -177,4 +177,25 @@ PY
 done
 expect "add goes on after the kill" 0 "runs added" syslat history add --db k.db many.jsonl
 check "and then has all" python3 -c "import sqlite3; assert sqlite3.connect('k.db').execute('SELECT COUNT(*) FROM syslat_run').fetchone()[0] == 30000"
+
+# --- a fleet: ssh and scp that stay on this machine ---
+mkdir -p fake hosts/a hosts/b
+cat >fake/ssh <<'SH'
+#!/bin/sh
+[ "$3" != down ] && cd "$FLEET/hosts/$3" && sh -c "$4"
+SH
+cat >fake/scp <<'SH'
+#!/bin/sh
+host=${4%%:*}
+cp $FLEET/hosts/$host/${4#*:} "$5"
+SH
+chmod +x fake/*
+printf 'a\nb\n' >up.txt
+printf 'a\ndown\n' >down.txt
+export FLEET=$work
+fleet() { PATH="$work/fake:$PATH" "$source_root/scripts/fleet/run-on-hosts" "$@"; }
+expect "run-on-hosts: both hosts' runs are in the history" 0 "3 runs added" fleet fleet.db abc123 up.txt -- syslat run --arm x='echo 5' --reps 3
+check "run-on-hosts: six runs of the commit" test "$(syslat history show --db fleet.db abc123 | grep -c '^run ')" -eq 6
+expect "run-on-hosts: a host that is down is told, the other kept" 1 "not every host gave its records" fleet fleet.db def456 down.txt -- syslat run --arm x='echo 5' --reps 3
+check "run-on-hosts: three runs of the other" test "$(syslat history show --db fleet.db def456 | grep -c '^run ')" -eq 3
 finish
