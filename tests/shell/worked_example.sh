@@ -10,6 +10,7 @@ if ! syslat history list --db none.db 2>&1 | grep -q "no history yet"; then
 fi
 export GIT_CONFIG_GLOBAL=/dev/null
 check "every line of it works" bash -euo pipefail example.sh
+tail -25 check.out | sed 's|^|# |'
 cp check.out log
 cd guard || exit 1
 expect "the change is known in the end" 0 "acknowledged: the price of correctness" syslat history check
