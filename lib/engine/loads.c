@@ -145,6 +145,9 @@ static int poll_one(struct load_process *process, struct message *message)
 	}
 	message_set(message, 0, "%s", process->load.shared->message.text);
 	state = atomic_load(&process->load.shared->state);
+	/* -ETIMEDOUT is the callers' own word for a wait that is not over yet. */
+	if (state == -ETIMEDOUT)
+		return -EIO;
 	return state < 0 ? state : -ECHILD;
 }
 

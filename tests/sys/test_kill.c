@@ -296,11 +296,18 @@ static void assert_clean(struct world *world, pid_t pid)
 	lock_release(lock_fd);
 }
 
-static void wait_for_guardian(pid_t pid)
+/*
+ * @nothing_made: both may have died before knobs_open() returned, and leave an empty journal of no
+ * harm; it can be discarded only once both are really dead, so that is tried again and again.
+ */
+static void wait_for_guardian(pid_t pid, bool nothing_made)
 {
 	int64_t deadline_ns = clock_now_ns() + 60 * NS_PER_S;
+	int restored;
 
 	while (has_journal(pid)) {
+		if (nothing_made)
+			knobs_restore(&restored, NULL);
 		if (clock_now_ns() > deadline_ns)
 			fail_msg("the guardian has not undone all in a minute");
 		clock_sleep_for(2 * NS_PER_MS);
@@ -326,7 +333,7 @@ static int64_t time_one(struct world *world)
 	}
 	start_ns = clock_now_ns() - start_ns;
 	kill_some(world, pid, PROGRAM);
-	wait_for_guardian(pid);
+	wait_for_guardian(pid, false);
 	assert_clean(world, pid);
 	return start_ns;
 }
@@ -360,11 +367,7 @@ static void kill_many(struct world *world, enum who who, int times)
 		kill_some(world, pid, who);
 		if (who == PROGRAM_AND_GUARDIAN && knobs_restore(&restored, &message) < 0)
 			fail_msg("restore: %s", message.text);
-		/* Both died before knobs_open() returned: an empty journal, of no harm, may stay.
-		 */
-		if (world->trace->stage == 0)
-			knobs_restore(&restored, NULL);
-		wait_for_guardian(pid);
+		wait_for_guardian(pid, world->trace->stage == 0);
 		assert_clean(world, pid);
 	}
 	print_message("# %d kills, %d of them after all was made, which takes %.0f ms\n", times,
