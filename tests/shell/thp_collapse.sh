@@ -115,7 +115,7 @@ check "and every knob is as it was" test "$(knobs)" = "$before"
 # --- bad input ---
 one_line_error "unknown option" 2 'unknown option --nope' thp_collapse --nope
 one_line_error "unknown row" 2 "no row 'nope': one of .*khugepaged" thp_collapse --rows nope
-one_line_error "no row" 2 'names no row' thp_collapse --rows ''
+one_line_error "no row" 2 'LIST is empty' thp_collapse --rows ''
 one_line_error "a size with rubbish" 2 'size' thp_collapse --size 8Q
 one_line_error "too small" 2 'too small' thp_collapse --size 1M
 one_line_error "more than there is" 1 'lower it' thp_collapse --size 90T

@@ -297,17 +297,20 @@ static void assert_clean(struct world *world, pid_t pid)
 }
 
 /*
- * @nothing_made: both may have died before knobs_open() returned, and leave an empty journal of no
- * harm; it can be discarded only once both are really dead, so that is tried again and again.
+ * @restore: program and guardian were killed, or died before knobs_open() returned and left an
+ * empty journal of no harm. Restoring waits for no one, and both may be still dying: try again and
+ * again.
  */
-static void wait_for_guardian(pid_t pid, bool nothing_made)
+static void wait_for_guardian(pid_t pid, bool restore)
 {
 	int64_t deadline_ns = clock_now_ns() + 60 * NS_PER_S;
 	int restored;
 
 	while (has_journal(pid)) {
-		if (nothing_made)
-			knobs_restore(&restored, NULL);
+		struct message message;
+
+		if (restore && knobs_restore(&restored, &message) < 0)
+			fail_msg("restore: %s", message.text);
 		if (clock_now_ns() > deadline_ns)
 			fail_msg("the guardian has not undone all in a minute");
 		clock_sleep_for(2 * NS_PER_MS);
@@ -340,7 +343,7 @@ static int64_t time_one(struct world *world)
 
 static void kill_many(struct world *world, enum who who, int times)
 {
-	int i, complete = 0, lock_fd, restored;
+	int i, complete = 0, lock_fd;
 	struct message message = {0};
 	int64_t span_ns;
 
@@ -365,9 +368,7 @@ static void kill_many(struct world *world, enum who who, int times)
 		stop_elsewhere(pid, world->trace);
 		complete += world->trace->stage == 100;
 		kill_some(world, pid, who);
-		if (who == PROGRAM_AND_GUARDIAN && knobs_restore(&restored, &message) < 0)
-			fail_msg("restore: %s", message.text);
-		wait_for_guardian(pid, world->trace->stage == 0);
+		wait_for_guardian(pid, who == PROGRAM_AND_GUARDIAN || world->trace->stage == 0);
 		assert_clean(world, pid);
 	}
 	print_message("# %d kills, %d of them after all was made, which takes %.0f ms\n", times,
