@@ -110,6 +110,14 @@ static int add_set(struct ministat *ministat, const struct arm_set *set, size_t 
 	return error ? message_set_errno(message, error, "%s", ministat->files[at]) : 0;
 }
 
+static bool all_made(const struct ministat *ministat)
+{
+	for (size_t i = 0; i < ministat->count; i++)
+		if (!ministat->made[i])
+			return false;
+	return true;
+}
+
 static void become_ministat(const struct ministat *ministat, double alpha, size_t width)
 {
 	char columns[32];
@@ -118,8 +126,13 @@ static void become_ministat(const struct ministat *ministat, double alpha, size_
 
 	snprintf(columns, sizeof(columns), "%zu",
 		 width < 24 ? 22 : width - 2); /* its frame is not counted */
+	/* Files of our making are named as the seed's mail names them, without the temporary
+	 * folder. */
+	if (all_made(ministat) && chdir(ministat->folder) < 0)
+		_exit(126);
 	for (size_t i = 0; i < ministat->count; i++)
-		argv[5 + i] = ministat->files[i];
+		argv[5 + i] = all_made(ministat) ? strrchr(ministat->files[i], '/') + 1
+						 : ministat->files[i];
 	execvp(argv[0], argv);
 	_exit(errno == ENOENT ? 127 : 126);
 }
