@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "build_id.h"
 #include "config.h"
+#include "engine/program.h"
 #include "engine/run.h"
 #include "gem_syslatency_options.h"
 
@@ -279,25 +280,6 @@ static void print_igt(const struct record *record, const struct settings *settin
 		printf("%.0f\n", record->igt_max_us);
 }
 
-static int write_record(const char *path, const struct record *record, struct message *message)
-{
-	json_t *json = record_to_json(record);
-	char *line = json ? json_line(json) : NULL;
-	size_t length = line ? strlen(line) : 0;
-	int error = -ENOMEM;
-
-	if (line) {
-		line[length] = '\n';
-		error = strcmp(path, "-") == 0 ? write_all(STDOUT_FILENO, line, length + 1)
-					       : file_replace(path, line, length + 1);
-		if (error)
-			message_set_errno(message, error, "cannot write the record to %s", path);
-	}
-	free(line);
-	json_decref(json);
-	return error;
-}
-
 static int report(const struct settings *settings, struct record *record, int argc, char **argv)
 {
 	const char *path = getenv("SYSLATENCY_RECORD");
@@ -318,9 +300,9 @@ static int report(const struct settings *settings, struct record *record, int ar
 			report_find("causes")->run(stdout, record);
 	}
 	if (settings->json)
-		error = write_record(settings->json, record, &message);
+		error = program_write_record(settings->json, record, &message);
 	if (!error && path && *path)
-		error = write_record(path, record, &message);
+		error = program_write_record(path, record, &message);
 	if (error)
 		return fail(EXIT_FAILED, message.text);
 	if (finish_output() != EXIT_DONE)
@@ -343,30 +325,6 @@ static int report(const struct settings *settings, struct record *record, int ar
 	if (record->verdict == VERDICT_INVALID && !settings->run.pure_drop_in)
 		return EXIT_INVALID;
 	return EXIT_DONE;
-}
-
-/*
- * Can @path be written? Said before minutes of measuring, not after. A FIFO stays open to the end:
- * its reader would take a close for the end of the data.
- */
-static int check_output(const char *path, struct message *message)
-{
-	bool existed = access(path, F_OK) == 0;
-	char target[PATH_MAX];
-	struct stat status;
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-
-	if (fd < 0 && errno == ENXIO)
-		return message_set(message, -EPIPE, "cannot write %s: nobody reads it", path);
-	if (fd < 0)
-		return message_set_errno(message, -errno, "cannot write %s", path);
-	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
-		return 0;
-	close(fd);
-	/* What was made, which is not the name that a symbolic link has. */
-	if (!existed && realpath(path, target))
-		unlink(target);
-	return 0;
 }
 
 static bool same_file(const char *one, const char *other)
@@ -398,29 +356,11 @@ static int check_outputs(const struct settings *settings, struct message *messag
 		int error = 0;
 
 		if (paths[i] && *paths[i] && (i >= records || strcmp(paths[i], "-") != 0))
-			error = check_output(paths[i], message);
+			error = program_check_output(paths[i], message);
 		if (error)
 			return error;
 	}
 	return 0;
-}
-
-/* What ends a write is told as its error, not a death. */
-static void survive_failed_writes(void)
-{
-	signal(SIGPIPE, SIG_IGN); /* the reader of our output went */
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit */
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal}, now;
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	/* nohup's choice stands */
-	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-		sigaction(SIGHUP, &action, NULL);
 }
 
 int main(int argc, char **argv)
@@ -437,7 +377,7 @@ int main(int argc, char **argv)
 	struct message message = {""};
 	int first, error, code;
 
-	survive_failed_writes();
+	program_survive_failed_writes();
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
 	error = options_parse(gem_syslatency_rows, gem_syslatency_row_count, &settings, argc, argv,
@@ -466,7 +406,7 @@ int main(int argc, char **argv)
 		return fail(error == -EINVAL ? EXIT_USAGE : EXIT_FAILED, message.text);
 	if (settings.time_ns < 0)
 		fprintf(stderr, PROGRAM ": measuring until stopped: end it with Ctrl-C\n");
-	catch_signals();
+	program_catch_signals(on_signal);
 	if (settings.progress
 		    ? strcmp(settings.progress, "always") == 0 ||
 			      (strcmp(settings.progress, "auto") == 0 && isatty(STDERR_FILENO))

@@ -3,45 +3,73 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
 
+/*
+ * Can @path be written? Said before minutes of measuring, not after. A FIFO stays open to the end:
+ * its reader would take a close for the end of the data.
+ */
+int program_check_output(const char *path, struct message *message)
+{
+	bool existed = access(path, F_OK) == 0;
+	char target[PATH_MAX];
+	struct stat status;
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+
+	if (fd < 0 && errno == ENXIO)
+		return message_set(message, -EPIPE, "cannot write %s: nobody reads it", path);
+	if (fd < 0)
+		return message_set_errno(message, -errno, "cannot write %s", path);
+	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
+		return 0;
+	close(fd);
+	/* What was made, which is not the name that a symbolic link has. */
+	if (!existed && realpath(path, target))
+		unlink(target);
+	return 0;
+}
+
 int program_check_outputs(const char *json, struct message *message)
 {
 	const char *const paths[] = {json, getenv("SYSLATENCY_RECORD")};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		bool existed;
-		int fd;
+		int error = 0;
 
-		if (!paths[i] || !*paths[i] || strcmp(paths[i], "-") == 0)
-			continue;
-		existed = access(paths[i], F_OK) == 0;
-		fd = open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-		if (fd < 0)
-			return message_set_errno(message, -errno, "cannot write %s", paths[i]);
-		close(fd);
-		if (!existed)
-			unlink(paths[i]);
+		if (paths[i] && *paths[i] && strcmp(paths[i], "-") != 0)
+			error = program_check_output(paths[i], message);
+		if (error)
+			return error;
 	}
 	return 0;
 }
 
+void program_survive_failed_writes(void)
+{
+	signal(SIGPIPE, SIG_IGN); /* the reader of our output went */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit */
+}
+
 void program_catch_signals(void (*handler)(int number))
 {
-	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = handler};
+	struct sigaction action = {.sa_handler = handler}, now;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	program_survive_failed_writes();
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	/* nohup's choice stands */
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 bool program_wants_progress(const char *when)
@@ -51,7 +79,7 @@ bool program_wants_progress(const char *when)
 	return strcmp(when, "always") == 0;
 }
 
-static int write_record(const char *path, const struct record *record, struct message *message)
+int program_write_record(const char *path, const struct record *record, struct message *message)
 {
 	json_t *json = record_to_json(record);
 	char *line = json ? json_line(json) : NULL;
@@ -83,9 +111,9 @@ int program_finish(struct record *record, const char *json, int argc, char **arg
 	if (!json || strcmp(json, "-") != 0)
 		error = print(record, data);
 	if (json)
-		error = error ?: write_record(json, record, message);
+		error = error ?: program_write_record(json, record, message);
 	if (!error && path && *path)
-		error = write_record(path, record, message);
+		error = program_write_record(path, record, message);
 	if (error == -EIO || fflush(stdout) == EOF || ferror(stdout))
 		return message_set(message, -EIO, "cannot write the result to standard output");
 	if (error)

@@ -9,15 +9,27 @@
 
 /* What programs that measure do alike around their one call. */
 
+/*
+ * Can @path be written (a pipe: does anyone read it)? What had to be made for that is removed
+ * again. -EPIPE or the -errno of open.
+ */
+int program_check_output(const char *path, struct message *message);
+
 /* Can @json (NULL, "-" or a file) and $SYSLATENCY_RECORD be written? To be told before measuring,
  * not after. -errno. */
 int program_check_outputs(const char *json, struct message *message);
 
-/* SIGINT, SIGTERM, SIGHUP: @handler; a closed standard output is an error, no signal. */
+/* SIGPIPE and SIGXFSZ: what ends a write is told as its error, not a death. */
+void program_survive_failed_writes(void);
+
+/* SIGINT, SIGTERM, SIGHUP (unless nohup had it ignored): @handler; and the above. */
 void program_catch_signals(void (*handler)(int number));
 
 /* @when: NULL or "auto" (standard error is a terminal), "always", "never". */
 bool program_wants_progress(const char *when);
+
+/* One line of JSON to @path ("-": standard output). */
+int program_write_record(const char *path, const struct record *record, struct message *message);
 
 /*
  * Puts the command line into the record, prints it by @print (not when @json is "-"; @data is its
