@@ -113,9 +113,12 @@ void comparison_write_losses(FILE *stream, const struct comparison_report *repor
 		const struct comparison_arm *arm = &comparison->arms[i];
 		const char *reason;
 
-		if (!words_has_losses(arm))
+		/* Plain numbers have no verdict; every arm of records has one. */
+		if (!words_has_losses(arm) && report->set->arms[i].record_count == 0)
 			continue;
 		words_runs(stream, arm);
+		if (!words_has_losses(arm))
+			fputs("; all valid", stream);
 		reason = example_reason(&report->set->arms[i],
 					arm->invalid ? VERDICT_INVALID : VERDICT_SUSPECT);
 		if (reason && (arm->invalid || arm->suspect))
