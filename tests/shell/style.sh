@@ -26,7 +26,9 @@ report "no left-over marks" "$(grep -nE '\b(TODO|FIXME|XXX|HACK)\b' $sources)"
 # shellcheck disable=SC2086
 report "no file over 600 lines" "$(wc -l $sources | awk '$2 != "total" && $1 > 600 { print $2, $1 }' | grep -v '/golden' || true)"
 if command -v shellcheck >/dev/null; then
-	scripts=$(git ls-files 2>/dev/null | xargs grep -lE '^#!.*\b(ba)?sh\b' 2>/dev/null)
+	scripts=$(git ls-files 2>/dev/null | while read -r file; do
+		head -n 1 "$file" 2>/dev/null | grep -aqE '^#!.*\b(ba)?sh\b' && echo "$file"
+	done)
 	# shellcheck disable=SC2086
 	report "shellcheck finds no fault" "$(shellcheck -x -S warning $scripts 2>&1 | grep -E '^In |SC[0-9]+' | head -20)"
 else

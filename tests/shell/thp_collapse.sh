@@ -73,7 +73,7 @@ fi
 planted() {
 	local what=$1 pattern=$2
 	shift 2
-	thp_collapse --size 64M --window 2 --runs 1 --rows khugepaged --json "$work/planted.json" >/dev/null 2>&1 &
+	thp_collapse --size 64M --window 3 --runs 1 --rows khugepaged --json "$work/planted.json" >/dev/null 2>&1 &
 	pid=$!
 	sleep 2
 	"$@" >/dev/null 2>&1
@@ -87,7 +87,7 @@ restart_khugepaged() {
 	echo never >/sys/kernel/mm/transparent_hugepage/enabled
 	echo madvise >/sys/kernel/mm/transparent_hugepage/enabled
 }
-busy() { timeout 2 sh -c 'while :; do :; done'; }
+busy() { timeout 4 sh -c 'while :; do :; done'; }
 if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.khugepaged_passes' "$work/a.json" >/dev/null; then
 	planted "someone turns a knob" 'someone changed .*pages_to_scan' turn_knob
 	planted "khugepaged is started anew" 'khugepaged was started anew' restart_khugepaged
