@@ -161,7 +161,7 @@ static const struct option_row rows[] = {
 	 .minimum = 100 * NS_PER_MS,
 	 .maximum = 86400 * NS_PER_S,
 	 .unit_ns = NS_PER_S,
-	 .help = "measure for about so long in all (bare number: seconds; default 16)"},
+	 .help = "measure for about so long in all (bare number: seconds; default 24)"},
 	{.kind = OPTION_INT,
 	 .long_name = "rounds",
 	 .argument = "N",
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		.cycle = {.parts = PIN_CYCLE_COLD | PIN_CYCLE_PRESSURE | PIN_CYCLE_PAGEOUT,
 			  .sizes = {2 * MIB, 16 * MIB, 64 * MIB},
 			  .size_count = 3,
-			  .time_ns = 16 * NS_PER_S,
+			  .time_ns = 24 * NS_PER_S,
 			  .interrupted = &interrupted},
 		.limit = {.bytes = 256 * MIB},
 	};

@@ -25,9 +25,12 @@
 #define SHARE_PRESSURE 0.3
 #define SHARE_PAGEOUT 0.2
 #define LIMIT_LEAST (UINT64_C(32) << 20)
-#define PAGEOUT_MOST (UINT64_C(64) << 20)
-/* Buffers under pressure take at most so much of the limit. */
-#define PRESSURE_SHARE 4
+/* Buffers under pressure take at most so much of the limit: a turn of one that fills more of it
+ * takes seconds, most of them the kernel's search for what it can still swap. */
+#define PRESSURE_SHARE 8
+/* Of the limit, and at most: reclaim looks at a held page for tens of microseconds. */
+#define PAGEOUT_SHARE 4
+#define PAGEOUT_MOST (UINT64_C(16) << 20)
 #define NEIGHBOURS_MOST 0.10
 
 bool pin_cycle_stopping(const struct pin_cycle *cycle)
@@ -153,7 +156,7 @@ static int pressure_rounds(struct pin_cycle *cycle, struct message *why)
 	for (size_t i = 0; i < settings->size_count && !error; i++) {
 		if (settings->sizes[i] > most) {
 			record_note(cycle->record,
-				    "pressure, %s: n/a: more than %s, a quarter of --limit",
+				    "pressure, %s: n/a: more than %s, an eighth of --limit",
 				    format_size(settings->sizes[i], text, sizeof(text)),
 				    format_size(most, most_text, sizeof(most_text)));
 			continue;
@@ -209,7 +212,7 @@ static int run_pressure(struct pin_cycle *cycle, struct message *why)
 
 static int run_pageout(struct pin_cycle *cycle, struct message *why)
 {
-	uint64_t bytes = cycle->settings->limit_bytes / PRESSURE_SHARE;
+	uint64_t bytes = cycle->settings->limit_bytes / PAGEOUT_SHARE;
 	int error = need_swap(cycle, why);
 
 	if (bytes > PAGEOUT_MOST)

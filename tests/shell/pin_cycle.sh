@@ -28,6 +28,14 @@ if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.pageout_reclaim_mlock_16M_page_ns' "$
 else
 	check "without swap the part is n/a" grep -qE 'pageout: n/a' "$work/a.out"
 fi
+if jq -e '.metrics.pressure_release_stock_2M_page_ns' "$work/a.json" >/dev/null; then
+	check "an eighth of the limit is held under pressure" jq -e '.metrics.pressure_release_stock_8M_page_ns.count > 0' "$work/a.json"
+	pin_cycle --backend shm --variant stock --parts pressure --sizes 2M,16M --rounds 1 --limit 64M --json "$work/large.json" >/dev/null 2>&1
+	check "more is not, and that is told" jq -e '.metrics.pressure_release_stock_16M_page_ns == null
+		and (.notes | any(test("pressure, 16M: n/a: more than 8M")))' "$work/large.json"
+else
+	skip "an eighth of the limit is held under pressure" "no memory group or swap can be made here"
+fi
 check "swap, segments and groups are as before" test "$(
 	cat /proc/swaps /proc/sysvipc/shm
 	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
