@@ -26,25 +26,10 @@
 #define SIZE_LEAST_TABLES 4
 /* Of what is free, so much may be taken: the rest of the machine goes on. */
 #define SIZE_SHARE 0.75
-/* Runs of one row may differ by this much of their median before the row is called suspect. */
-#define RANGE_MOST 0.30
 
 bool collapse_stopping(const struct collapse *collapse)
 {
 	return collapse->settings->interrupted && *collapse->settings->interrupted;
-}
-
-void collapse_progress(const struct collapse *collapse, const char *format, ...)
-{
-	char text[160];
-	va_list arguments;
-
-	if (!collapse->settings->progress)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	collapse->settings->progress(collapse->settings->progress_data, text);
 }
 
 void collapse_put(struct collapse *collapse, const char *name, const char *unit,
@@ -256,17 +241,29 @@ static void choose_rows(struct collapse *collapse)
 static int run_row(struct collapse *collapse, size_t row)
 {
 	struct collapse_outcome *outcome = &collapse->outcomes[row];
+	/* Rows that last time the reference all the while, by themselves. */
+	bool lasts = collapse_rows[row].run == collapse_scan_row ||
+		     collapse_rows[row].run == collapse_lengths_row;
 	struct message why = {""};
+	int64_t begin_ns = clock_now_ns();
 	int error;
 
 	collapse->row = row;
+	collapse->reference.count = 0;
 	collapse->conditions_met = true;
-	collapse->metrics.group = collapse->run * COLLAPSE_ROWS_MOST + (unsigned int)row;
+	collapse->metrics.group = COLLAPSE_GROUP(collapse->run, row);
+	collapse_expect_end(collapse);
 	error = collapse_region(collapse, collapse_rows[row].state, &why);
 	if (!error) {
 		collapse_progress(collapse, "run %u of %u: %s", collapse->run + 1,
 				  collapse->settings->runs, collapse_rows[row].name);
+		if (!lasts)
+			collapse_reference_time(collapse, REFERENCE_BESIDE_CALLS);
 		error = collapse_rows[row].run(collapse, &collapse_rows[row], &why);
+		if (!lasts)
+			collapse_reference_time(collapse, REFERENCE_BESIDE_CALLS);
+		if (!error)
+			collapse_reference_put(collapse);
 	}
 	if (collapse_stopping(collapse)) {
 		/* What an ended turn has measured counts no less; a cut one does not. */
@@ -279,6 +276,7 @@ static int run_row(struct collapse *collapse, size_t row)
 		return 0;
 	}
 	outcome->runs++;
+	outcome->took_ns = clock_now_ns() - begin_ns;
 	if (!collapse->conditions_met) {
 		outcome->broken++;
 		metric_table_leave_out(&collapse->metrics, collapse->metrics.group);
@@ -290,41 +288,23 @@ static int run_all(struct collapse *collapse)
 {
 	int error = 0;
 
-	for (collapse->run = 0; collapse->run < collapse->settings->runs && !error; collapse->run++)
+	for (collapse->run = 0; collapse->run < collapse->settings->runs && !error;
+	     collapse->run++) {
+		/* Fresh memory for each run: where it lies may matter, and then runs show it. */
+		collapse_region_free(collapse);
 		for (size_t i = 0; collapse_rows[i].name && !error; i++)
 			if (collapse->outcomes[i].wanted && !collapse->outcomes[i].absent)
 				error = run_row(collapse, i);
+	}
 	collapse_region_free(collapse);
 	return error;
-}
-
-/* The first metric of a row is what it is about: do its runs agree? */
-static void judge_range(struct collapse *collapse, size_t row)
-{
-	size_t length = strlen(collapse_rows[row].name), count;
-
-	for (size_t i = 0; i < collapse->metrics.count; i++) {
-		const struct metric_series *series = &collapse->metrics.series[i];
-		double *sorted, range;
-
-		if (strncmp(series->name, collapse_rows[row].name, length) != 0 ||
-		    series->name[length] != '_')
-			continue;
-		sorted = metric_series_sorted(series, &count);
-		range = count > 1 ? (sorted[count - 1] - sorted[0]) / sorted[count / 2] : 0;
-		free(sorted);
-		if (range > RANGE_MOST)
-			record_reason(collapse->record, VERDICT_SUSPECT,
-				      "row %s: its runs differ by %.0f%% of the median (%s): "
-				      "another set of runs may give another median",
-				      collapse_rows[row].name, 100 * range, series->title);
-		return;
-	}
 }
 
 static void judge(struct collapse *collapse)
 {
 	bool scanned = false;
+	struct message why;
+
 	for (size_t i = 0; collapse_rows[i].name; i++) {
 		const struct collapse_outcome *outcome = &collapse->outcomes[i];
 		unsigned int good = outcome->runs - outcome->broken;
@@ -337,7 +317,10 @@ static void judge(struct collapse *collapse)
 				      "row %s: %u of %u runs %s: %s", collapse_rows[i].name,
 				      outcome->broken, outcome->runs,
 				      good ? "left out" : "disturbed", outcome->why.text);
-		judge_range(collapse, i);
+		if (good > 0 &&
+		    !collapse_runs_agree(&collapse->metrics, (unsigned int)i, collapse_rows[i].name,
+					 &why))
+			record_reason(collapse->record, VERDICT_SUSPECT, "%s", why.text);
 		scanned |= collapse_rows[i].run == collapse_scan_row;
 	}
 	if (scanned && collapse->khugepaged == 0)
@@ -448,12 +431,15 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 	collapse.record->scope = strdup("machine");
 	collapse.record->environment = environment_describe();
 	environment_machine_key(collapse.record->environment, collapse.record->machine_key);
-	error = choose_size(&collapse, message);
+	error = collapse_reference_open(&collapse);
+	if (!error)
+		error = choose_size(&collapse, message);
 	if (!error)
 		error = describe(&collapse);
 	if (!error)
 		error = measure(&collapse, message);
 	collapse_region_free(&collapse);
+	collapse_reference_close(&collapse);
 	undo_error = knobs_close(collapse.knobs, &undo);
 	if (undo_error)
 		record_note(collapse.record, "not everything could be put back: %s", undo.text);

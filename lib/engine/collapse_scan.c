@@ -15,6 +15,7 @@
 #include "engine/collapse_state.h"
 
 #define KHUGEPAGED_LEAST 0.95 /* of the window on a CPU */
+#define TICK_NS (100 * NS_PER_MS)
 #define REFUSED_COUNTER "vmstat.thp_scan_exceed_none_pte"
 
 static int64_t refused_tables(void)
@@ -129,6 +130,19 @@ static void put_scan(struct collapse *collapse, const char *prefix,
 		     "cost per page entry, wall");
 }
 
+/* The window, with a look at the machine's speed now and then. */
+static int sleep_beside(struct collapse *collapse)
+{
+	int64_t end_ns = clock_now_ns() + collapse->settings->window_ns, left_ns;
+
+	while ((left_ns = end_ns - clock_now_ns()) > 0) {
+		if (!collapse_sleep(collapse, left_ns < TICK_NS ? left_ns : TICK_NS))
+			return -EINTR;
+		collapse_reference_time(collapse, REFERENCE_TICK_CALLS);
+	}
+	return 0;
+}
+
 static int scan_window(struct collapse *collapse, const struct collapse_row *row,
 		       const char *prefix, struct message *why)
 {
@@ -148,8 +162,7 @@ static int scan_window(struct collapse *collapse, const struct collapse_row *row
 	if (counted)
 		refused_begin = refused_tables();
 	khugepaged_sample(collapse->khugepaged, &begin);
-	if (!collapse_sleep(collapse, collapse->settings->window_ns))
-		error = -EINTR;
+	error = sleep_beside(collapse);
 	if (counted)
 		refused_end = refused_tables();
 	khugepaged_sample(collapse->khugepaged, &end);

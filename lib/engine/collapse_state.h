@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "engine/collapse.h"
+#include "engine/collapse_judge.h"
 #include "record/metric_table.h"
 #include "sys/khugepaged.h"
 #include "sys/knob.h"
@@ -49,14 +50,20 @@ struct collapse_row {
 
 extern const struct collapse_row collapse_rows[]; /* ends with a NULL name */
 bool collapse_row_wanted(const char *rows, const struct collapse_row *row);
-#define COLLAPSE_ROWS_MOST 64
 
 /* What became of one row over the runs. */
 struct collapse_outcome {
 	bool wanted;
+	int64_t took_ns; /* its last turn; 0: none yet */
 	unsigned int runs, broken; /* measured; of these, under conditions that were not met */
 	bool absent;
 	struct message why; /* absent: why; broken: the first reason */
+};
+
+/* Nanoseconds of many calls; allocated once, sorted in place. */
+struct collapse_samples {
+	double *values;
+	size_t count, capacity;
 };
 
 struct collapse {
@@ -71,6 +78,8 @@ struct collapse {
 	uint64_t page_bytes;  /* 4 KiB */
 	uint64_t tables, pages_per_table;
 	double clock_cost_ns;
+	struct collapse_samples reference; /* of the turn so far */
+	int zeros;			   /* descriptor of what the reference reads; -1: none */
 	json_t *answers; /* {row: {"collapsed" or errno name: calls}} */
 	struct thp_region region;
 	enum region_state state;
@@ -79,11 +88,23 @@ struct collapse {
 	size_t row;	     /* index of the one under way */
 	unsigned int run;    /* and which turn of it, from 0 */
 	bool conditions_met; /* of this turn so far */
+
+	char progress[160]; /* what is under way, "": nothing */
+	int64_t expected_end_ns, progress_again_ns;
 };
 
 bool collapse_stopping(const struct collapse *collapse);
-void collapse_progress(const struct collapse *collapse, const char *format, ...)
+
+/* --- collapse_progress.c --- */
+
+void collapse_progress(struct collapse *collapse, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Shows the same once more with the time that is left now; at most once a second. */
+void collapse_progress_again(struct collapse *collapse);
+/* When all will be done, judged at the begin of the row under way. */
+void collapse_expect_end(struct collapse *collapse);
+
+/* --- collapse.c --- */
 
 /* Adds a value of the row under way as "<row>_<name>"; the title may say more. */
 void collapse_put(struct collapse *collapse, const char *name, const char *unit,
@@ -123,13 +144,20 @@ void collapse_window_end(struct collapse *collapse, struct collapse_window *wind
 			 unsigned int expected);
 
 /* Sleeps until @ns have passed; false when stopped. */
-bool collapse_sleep(const struct collapse *collapse, int64_t ns);
+bool collapse_sleep(struct collapse *collapse, int64_t ns);
 
-/* Nanoseconds of many calls; allocated once, sorted in place. */
-struct collapse_samples {
-	double *values;
-	size_t count, capacity;
-};
+/* --- collapse_reference.c --- */
+
+/* -ENOMEM. */
+int collapse_reference_open(struct collapse *collapse);
+void collapse_reference_close(struct collapse *collapse);
+/* Times the fixed work @calls times more. */
+void collapse_reference_time(struct collapse *collapse, unsigned int calls);
+#define REFERENCE_TURN_CALLS 32	    /* between turns of a few milliseconds */
+#define REFERENCE_TICK_CALLS 8	    /* ten times a second, while khugepaged works */
+#define REFERENCE_BESIDE_CALLS 1000 /* before and after a row that has neither */
+/* Its p50 of this turn as a metric of the row. */
+void collapse_reference_put(struct collapse *collapse);
 
 /* --- rows --- */
 

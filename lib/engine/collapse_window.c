@@ -28,13 +28,14 @@ static int64_t own_cpu_ns(void)
 	return total_ns;
 }
 
-bool collapse_sleep(const struct collapse *collapse, int64_t ns)
+bool collapse_sleep(struct collapse *collapse, int64_t ns)
 {
 	int64_t end_ns = clock_now_ns() + ns, now_ns;
 
 	while ((now_ns = clock_now_ns()) < end_ns) {
 		if (collapse_stopping(collapse))
 			return false;
+		collapse_progress_again(collapse);
 		clock_sleep_until(end_ns - now_ns > 100 * NS_PER_MS ? now_ns + 100 * NS_PER_MS
 								    : end_ns);
 	}

@@ -11,6 +11,8 @@
 
 #define LABEL_WIDTH 38
 #define COLUMN_WIDTH 13
+/* Reference times of two columns may differ by this share before it is told. */
+#define SPEEDS_MOST 0.10
 
 struct mail_line {
 	const char *metric; /* NULL: a heading */
@@ -88,6 +90,34 @@ static void print_line(FILE *stream, const struct mail_line *line, struct record
 	fputc('\n', stream);
 }
 
+static double reference_of(const struct record *record)
+{
+	const json_t *metric = metric_of(record, "collapse_reference_p50_ns")
+				       ?: metric_of(record, "khugepaged_reference_p50_ns");
+
+	return json_get_number(metric, "value", NAN);
+}
+
+/* Columns of machines that were not equally fast (the same one on a busier host, it may be). */
+static void print_speeds(FILE *stream, struct record *const *records, size_t count)
+{
+	double low = INFINITY, high = 0;
+	char text[2][32];
+
+	for (size_t i = 0; i < count; i++) {
+		double ns = reference_of(records[i]);
+
+		low = ns < low ? ns : low;
+		high = ns > high ? ns : high;
+	}
+	if (high > low * (1 + SPEEDS_MOST))
+		fprintf(stream,
+			"note: fixed work of the kernel beside these rows took %s to %s: the "
+			"machines (or their hosts) were not equally fast\n",
+			metric_format(low, "ns", text[0], sizeof(text[0])),
+			metric_format(high, "ns", text[1], sizeof(text[1])));
+}
+
 int collapse_mail_print(FILE *stream, struct record *const *records, const char *const *names,
 			size_t count)
 {
@@ -106,5 +136,6 @@ int collapse_mail_print(FILE *stream, struct record *const *records, const char 
 		else
 			fprintf(stream, "%s\n", lines[i].label);
 	}
+	print_speeds(stream, records, count);
 	return ferror(stream) ? -EIO : 0;
 }

@@ -102,6 +102,30 @@ static void what_is_missing_or_unlike_is_told(void **state)
 	record_free(records[1]);
 }
 
+/* The same work of the kernel tells that one column was measured on a slower machine. */
+static void machines_that_were_not_equally_fast_are_told(void **state)
+{
+	static const struct numbers some = {100, 100, 19.4, 3800, 703, 803};
+	struct record *records[] = {record_of(&some, 20), record_of(&some, 20)};
+	const char *const names[] = {"a", "b"};
+	char *text;
+
+	put(records[0]->metrics, "collapse_reference_p50_ns", "ns", "fixed work", 60);
+	text = printed(records, names, 2); /* nothing to compare it with */
+	assert_null(strstr(text, "note:"));
+	free(text);
+	put(records[1]->metrics, "khugepaged_reference_p50_ns", "ns", "fixed work", 64);
+	text = printed(records, names, 2);
+	assert_null(strstr(text, "note:"));
+	free(text);
+	put(records[1]->metrics, "collapse_reference_p50_ns", "ns", "fixed work", 75);
+	text = printed(records, names, 2);
+	assert_non_null(strstr(text, "took 60.0 ns to 75.0 ns"));
+	free(text);
+	record_free(records[0]);
+	record_free(records[1]);
+}
+
 static void numbers_for_people(void **state)
 {
 	static const struct {
@@ -137,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_it_was_posted),
 		cmocka_unit_test(what_is_missing_or_unlike_is_told),
+		cmocka_unit_test(machines_that_were_not_equally_fast_are_told),
 		cmocka_unit_test(numbers_for_people),
 	};
 
