@@ -280,6 +280,21 @@ static void print_igt(const struct record *record, const struct settings *settin
 		printf("%.0f\n", record->igt_max_us);
 }
 
+/* Whatever else is printed: an explanation may lack what was lost. */
+static void tell_lost_events(const struct record *record)
+{
+	const json_t *account = json_object_get(record->counters, "causes");
+	long long lost = (long long)(json_get_int64(account, "overrun_events", 0) +
+				     json_get_int64(account, "commit_overrun_events", 0) +
+				     json_get_int64(account, "dropped_events", 0));
+
+	if (lost > 0)
+		fprintf(stderr,
+			PROGRAM ": %lld trace events were lost: causes near them may be unknown; "
+				"a --trace-buffer above %lldK may hold them\n",
+			lost, (long long)json_get_int64(account, "buffer_kib", 0));
+}
+
 static int report(const struct settings *settings, struct record *record, int argc, char **argv)
 {
 	const char *path = getenv("SYSLATENCY_RECORD");
@@ -312,6 +327,7 @@ static int report(const struct settings *settings, struct record *record, int ar
 		     record->verdict != VERDICT_VALID && i < json_array_size(record->reasons); i++)
 			fprintf(stderr, PROGRAM ": %s: %s\n", verdict_name(record->verdict),
 				json_string_value(json_array_get(record->reasons, i)));
+	tell_lost_events(record);
 	if (json_is_string(json_at(record->counters, "samples.why")))
 		fprintf(stderr, PROGRAM ": --samples %s: %s\n", settings->run.samples_path,
 			json_string_value(json_at(record->counters, "samples.why")));

@@ -295,6 +295,12 @@ const struct option_row gem_syslatency_rows[] = {
 	 .choices = trace_choices,
 	 .help = "kernel events to collect: off (default), light (scheduler, reclaim), full "
 		 "(and interrupts, locks, stacks)"},
+	{.kind = OPTION_SIZE,
+	 .long_name = "trace-buffer",
+	 .argument = "SIZE",
+	 AT(run.trace_buffer),
+	 .minimum = 4096,
+	 .help = "of the kernel for events, a CPU (default 2M); larger where events are lost"},
 	{.kind = OPTION_DURATION,
 	 .long_name = "break-above",
 	 .argument = "TIME",

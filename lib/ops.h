@@ -217,6 +217,7 @@ struct cause_settings {
 	enum explain_subject subject; /* what a sample of the measure is */
 	bool guest;		      /* a virtual machine */
 	const char *perfetto_path;    /* NULL: none */
+	int64_t buffer_kib;	      /* of trace events, a CPU; 0: 2 MiB */
 };
 
 /* What a run has come to when collecting ends. */

@@ -118,6 +118,16 @@ static const struct noted *find_noted(const struct counters *counters,
 	return NULL;
 }
 
+/* Counted late, so not known at the look that sees the delay first; the run's end knows it too. */
+static void note_steal(const struct counters *counters, struct explain_window *window)
+{
+	int64_t steal_ns = steal_log_around(counters->steal_log, window->cpu, window->when_ns,
+					    window->late_ns);
+
+	if (steal_ns >= 0)
+		window->steal_ns = steal_ns;
+}
+
 /* Delays that ended since the last look get what moved since then. */
 static void counters_poll(void *state, const struct sampling_thread *threads, size_t count)
 {
@@ -133,14 +143,10 @@ static void counters_poll(void *state, const struct sampling_thread *threads, si
 	for (size_t i = 0; i < used; i++) {
 		const struct noted *known = find_noted(counters, &windows[i]);
 
-		if (known) {
-			noted[i] = *known;
-			continue;
-		}
-		windows[i].steal_ns =
-			steal_log_between(counters->steal_log, windows[i].cpu, windows[i].when_ns,
-					  windows[i].when_ns + windows[i].late_ns);
-		noted[i] = (struct noted){windows[i], counters->last, now};
+		noted[i] = known ? *known : (struct noted){windows[i], counters->last, now};
+		if (noted[i].window.steal_ns < 0)
+			noted[i].window.steal_ns = windows[i].steal_ns;
+		note_steal(counters, &noted[i].window);
 	}
 	memcpy(counters->noted, noted, used * sizeof(noted[0]));
 	counters->count = used;

@@ -21,14 +21,13 @@
 #define KEPT_WINDOWS 64
 /* A wait under way is kept too once it is so long. */
 #define WAIT_KEPT_NS NS_PER_MS
-/* A CPU that was stopped counts what was stolen at one of its next ticks (HZ is 100 or more). */
-#define STEAL_COUNTED_NS (20 * NS_PER_MS)
 
 struct tracefs {
 	int level;
 	unsigned int worst;
 	enum explain_subject subject;
 	bool guest;
+	int64_t wanted_kib;
 	char *perfetto_path;
 	struct instance instance;
 	struct event_table table;
@@ -60,8 +59,10 @@ static int start_collecting(struct tracefs *tracefs, const struct cause_settings
 			    struct message *message)
 {
 	int page_bytes = tep_get_sub_buffer_size(tracefs->table.tep);
-	int error = instance_make(&tracefs->instance, settings->knobs, message);
+	int error;
 
+	tracefs->wanted_kib = settings->buffer_kib > 0 ? settings->buffer_kib : BUFFER_DEFAULT_KIB;
+	error = instance_make(&tracefs->instance, settings->knobs, tracefs->wanted_kib, message);
 	if (error)
 		return error;
 	error = ring_open(&tracefs->ring, page_bytes > 0 ? (size_t)page_bytes : 4096,
@@ -72,7 +73,8 @@ static int start_collecting(struct tracefs *tracefs, const struct cause_settings
 	tracefs->drain.instance = &tracefs->instance;
 	tracefs->drain.ring = &tracefs->ring;
 	error = instance_enable(&tracefs->instance, &tracefs->table, settings->level,
-				settings->threads, settings->thread_count, message);
+				settings->subject, settings->threads, settings->thread_count,
+				message);
 	if (error)
 		return error;
 	error = drain_start(&tracefs->drain);
@@ -146,8 +148,8 @@ static void note_steal(struct tracefs *tracefs, struct explain_window *window)
 			return;
 		}
 	}
-	steal_ns = steal_log_between(tracefs->drain.steal_log, window->cpu, window->when_ns,
-				     window->when_ns + window->late_ns + STEAL_COUNTED_NS);
+	steal_ns = steal_log_around(tracefs->drain.steal_log, window->cpu, window->when_ns,
+				    window->late_ns);
 	if (steal_ns >= 0)
 		window->steal_ns = steal_ns;
 }
@@ -257,22 +259,48 @@ static json_t *missing_list(const char *names)
 	return list;
 }
 
+/* What the kernel's buffers lost, and delays too many or too long for the pages that are kept. */
+static void put_losses(const struct tracefs *tracefs, json_t *account, struct record *record)
+{
+	int64_t overrun = instance_statistic(&tracefs->instance, "overrun");
+	int64_t commit_overrun = instance_statistic(&tracefs->instance, "commit overrun");
+	int64_t dropped = instance_statistic(&tracefs->instance, "dropped events");
+	size_t partly = tracefs->window_count - tracefs->kept_whole;
+
+	json_put(account, "overrun_events", json_integer(overrun));
+	json_put(account, "commit_overrun_events", json_integer(commit_overrun));
+	json_put(account, "dropped_events", json_integer(dropped));
+	if (overrun + commit_overrun + dropped > 0)
+		record_note(record,
+			    "%lld trace events were lost before they could be read: causes near "
+			    "them may be unknown; a --trace-buffer above %lldK may hold them",
+			    (long long)(overrun + commit_overrun + dropped),
+			    (long long)tracefs->instance.buffer_kib);
+	if (partly > 0)
+		record_note(record,
+			    "of %zu of the worst delays only the begin and the end were kept: "
+			    "their causes may be unknown",
+			    partly);
+	if (tracefs->instance.buffer_kib < tracefs->wanted_kib)
+		record_note(
+			record, "the trace buffer holds %lldK a CPU: there was no memory for %lldK",
+			(long long)tracefs->instance.buffer_kib, (long long)tracefs->wanted_kib);
+}
+
 /* How far the explanations can be relied on, and late time by cause beyond the 99.9th percentile.
  */
 static void put_account(struct tracefs *tracefs, struct record *record)
 {
 	json_t *account = json_object(), *tail = json_object();
 	int64_t least_ns = record->latency.p99_9_ns;
-	int64_t overrun = instance_statistic(&tracefs->instance, "overrun");
-	int64_t dropped = instance_statistic(&tracefs->instance, "dropped events");
 	size_t delays = 0;
 
 	while (delays < tracefs->window_count && tracefs->windows[delays].late_ns > least_ns)
 		delays++;
 	json_put(account, "from", json_string("tracefs"));
 	json_put(account, "read_bytes", json_integer((json_int_t)tracefs->drain.bytes));
-	json_put(account, "overrun_events", json_integer(overrun));
-	json_put(account, "dropped_events", json_integer(dropped));
+	json_put(account, "buffer_kib", json_integer(tracefs->instance.buffer_kib));
+	put_losses(tracefs, account, record);
 	json_put(account, "missing_events", missing_list(tracefs->table.missing));
 	json_put(account, "windows", json_integer((json_int_t)tracefs->window_count));
 	json_put(account, "windows_kept_whole", json_integer((json_int_t)tracefs->kept_whole));
@@ -287,11 +315,6 @@ static void put_account(struct tracefs *tracefs, struct record *record)
 		 explain_summary(tracefs->explanations, tracefs->window_count, least_ns + 1));
 	json_put(account, "tail", tail);
 	json_put(record->counters, "causes", account);
-	if (overrun > 0)
-		record_note(record,
-			    "%lld trace events were overwritten before they could be read: "
-			    "causes near them may be unknown",
-			    (long long)overrun);
 }
 
 static int write_perfetto(const struct tracefs *tracefs, int64_t begin_ns, struct message *message)

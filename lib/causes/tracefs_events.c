@@ -75,7 +75,8 @@ const struct event_row event_rows[] = {
 	{.system = "huge_memory",
 	 .name = "mm_collapse_huge_page",
 	 .level = LIGHT,
-	 .kind = TRACE_COLLAPSE},
+	 .kind = TRACE_COLLAPSE,
+	 .fields = {"mm"}},
 	REGION(LIGHT, "writeback", "writeback_start", "writeback_written", CAUSE_WRITEBACK),
 	{.system = "irq",
 	 .name = "irq_handler_entry",
@@ -125,6 +126,21 @@ const struct event_row event_rows[] = {
 	 .fields = {"flags"}},
 	{.system = "lock",
 	 .name = "contention_end",
+	 .level = FULL,
+	 .kind = TRACE_LEAVE,
+	 .cause = CAUSE_LOCK},
+	/*
+	 * Of the sampler alone, and where a sample takes the lock. A writer first spins on a
+	 * semaphore, which contention_begin does not tell.
+	 */
+	{.system = "mmap_lock",
+	 .name = "mmap_lock_start_locking",
+	 .level = FULL,
+	 .kind = TRACE_ENTER,
+	 .cause = CAUSE_LOCK,
+	 .fields = {"write", "mm"}},
+	{.system = "mmap_lock",
+	 .name = "mmap_lock_acquire_returned",
 	 .level = FULL,
 	 .kind = TRACE_LEAVE,
 	 .cause = CAUSE_LOCK},
@@ -203,7 +219,8 @@ int event_table_open(struct event_table *table, const char *directory, int level
 {
 	static const char *const systems[] = {"sched",	   "irq",   "irq_vectors", "timer",
 					      "vmscan",	   "lock",  "compaction",  "huge_memory",
-					      "writeback", "block", "ftrace",	   NULL};
+					      "writeback", "block", "mmap_lock",   "ftrace",
+					      NULL};
 	size_t used = 0;
 
 	memset(table, 0, sizeof(*table));
@@ -359,6 +376,12 @@ static const char *function_name(const struct event_reader *reader, const void *
 	return name ? string_pool_keep(pool, name, strlen(name)) : NULL;
 }
 
+/* An address as something to compare: which address space it is of. */
+static int32_t identity(int64_t address)
+{
+	return (int32_t)((uint64_t)address >> 6 & INT32_MAX);
+}
+
 static void read_switch(const struct event_reader *reader, const char *data, int size,
 			struct string_pool *pool, struct trace_event *event)
 {
@@ -387,6 +410,10 @@ static void read_name(const struct event_reader *reader, const char *data, int s
 
 		event->name =
 			operation && strchr(operation, 'W') ? "writes to zram" : "reads from zram";
+	} else if (strcmp(row->system, "mmap_lock") == 0) {
+		event->name =
+			number(reader, 0, data) ? "mmap_lock (to write)" : "mmap_lock (to read)";
+		event->other = identity(number(reader, 1, data));
 	} else if (event->cause == CAUSE_LOCK && reader->fields[0]) {
 		event->name = lock_name(number(reader, 0, data));
 	} else if (strcmp(row->system, "timer") == 0) {
@@ -435,6 +462,9 @@ bool event_read(const struct event_table *table, void *data, int size,
 		event->value = (int32_t)number(reader, 1, data);
 		if (number(reader, 2, data) & 2)
 			event->value = -event->value;
+		break;
+	case TRACE_COLLAPSE:
+		event->other = identity(number(reader, 0, data));
 		break;
 	case TRACE_STACK:
 		event->name = stack_text(reader, data, size, symbols, pool);

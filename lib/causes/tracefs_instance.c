@@ -12,9 +12,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/parse.h"
 
-#define BUFFER_KIB_PER_CPU "2048"
+/* No memory for an instance: reclaim may have some in a moment. */
+#define MAKE_TRIES 5
+#define MAKE_PAUSE_NS (40 * NS_PER_MS)
+/* Smaller than this a buffer holds less than what comes between two looks. */
+#define BUFFER_LEAST_KIB 128
 
 static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
@@ -32,20 +38,34 @@ static bool find_mounted(struct instance *instance)
 	return false;
 }
 
+/* Another of our programs, whose mount it is, may be about to unmount it. */
+static bool hold(struct instance *instance)
+{
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/instances", instance->directory);
+	instance->hold_fd = machine_open(path, O_RDONLY | O_DIRECTORY);
+	return instance->hold_fd >= 0;
+}
+
 int instance_find(struct instance *instance, struct knobs *knobs, struct message *message)
 {
 	struct message why = {""};
-	int error;
+	int error = -ENOTSUP;
 
 	memset(instance, 0, sizeof(*instance));
-	if (find_mounted(instance))
-		return 0;
+	instance->hold_fd = -1;
+	for (int tries = 0; tries < 3; tries++) {
+		/* Joins the mount where it is of another of our programs. */
+		if (knobs && geteuid() == 0 &&
+		    (!find_mounted(instance) || strcmp(instance->directory, places[0]) == 0))
+			error = knobs_mount_tracefs(knobs, &why);
+		if (find_mounted(instance) && hold(instance))
+			return 0;
+	}
 	if (geteuid() != 0)
 		return message_set(message, -EACCES, "no kernel events: reading %s needs root",
 				   places[0]);
-	error = knobs ? knobs_mount_tracefs(knobs, &why) : -ENOTSUP;
-	if (find_mounted(instance))
-		return 0;
 	return message_set(
 		message, error ? error : -ENOTSUP,
 		"no kernel events: tracefs is not there%s%s: mount -t tracefs tracefs %s",
@@ -104,7 +124,40 @@ static int open_pipes(struct instance *instance)
 	return instance->raw_fds[0] < 0 ? -EACCES : 0;
 }
 
-int instance_make(struct instance *instance, struct knobs *knobs, struct message *message)
+/* Beside a load that swaps the kernel may have no memory for the buffers at once. */
+static int make_patiently(struct instance *instance, struct knobs *knobs, struct message *message)
+{
+	int error = knobs_make_trace_instance(knobs, instance->path, message);
+
+	for (int tries = 1; error == -ENOMEM && tries < MAKE_TRIES; tries++) {
+		clock_sleep_for(MAKE_PAUSE_NS);
+		error = knobs_make_trace_instance(knobs, instance->path, message);
+	}
+	return error;
+}
+
+/* Halves what is asked for until the kernel has the memory. */
+static int set_buffer(struct instance *instance, int64_t wanted_kib)
+{
+	int64_t kib = wanted_kib;
+	int error;
+
+	for (;;) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%lld", (long long)kib);
+		error = instance_write(instance, "buffer_size_kb", text);
+		if (error != -ENOMEM || kib <= BUFFER_LEAST_KIB)
+			break;
+		kib = kib / 2 > BUFFER_DEFAULT_KIB ? BUFFER_DEFAULT_KIB : kib / 2;
+		kib = kib < BUFFER_LEAST_KIB ? BUFFER_LEAST_KIB : kib;
+	}
+	instance->buffer_kib = kib;
+	return error;
+}
+
+int instance_make(struct instance *instance, struct knobs *knobs, int64_t buffer_kib,
+		  struct message *message)
 {
 	int error;
 
@@ -113,12 +166,12 @@ int instance_make(struct instance *instance, struct knobs *knobs, struct message
 	remove_stale(instance);
 	snprintf(instance->path, sizeof(instance->path), "%s/instances/" INSTANCE_PREFIX "%d",
 		 instance->directory, (int)getpid());
-	error = knobs_make_trace_instance(knobs, instance->path, message);
+	error = make_patiently(instance, knobs, message);
 	if (error)
 		return error;
 	error = instance_write(instance, "trace_clock", "mono");
 	if (!error)
-		error = instance_write(instance, "buffer_size_kb", BUFFER_KIB_PER_CPU);
+		error = set_buffer(instance, buffer_kib);
 	if (error)
 		return message_set_errno(message, error, "cannot set up %s", instance->path);
 	/* Of no use here, and a cost at every switch. Not every kernel has them. */
@@ -200,10 +253,26 @@ static bool filter_swap_io(struct instance *instance, const struct sampling_thre
 	return error == 0;
 }
 
+/* Every page fault of every task takes some mmap_lock: only the sampler's own, where it counts. */
+static bool filter_mmap_lock(struct instance *instance, const struct sampling_thread *threads,
+			     size_t count)
+{
+	char pids[3072];
+
+	return filter_text(pids, sizeof(pids), "common_pid", threads, count) &&
+	       instance_write(instance, "events/mmap_lock/mmap_lock_start_locking/filter", pids) ==
+		       0 &&
+	       instance_write(instance, "events/mmap_lock/mmap_lock_acquire_returned/filter",
+			      pids) == 0;
+}
+
 int instance_enable(struct instance *instance, const struct event_table *table, int level,
-		    const struct sampling_thread *threads, size_t count, struct message *message)
+		    enum explain_subject subject, const struct sampling_thread *threads,
+		    size_t count, struct message *message)
 {
 	bool swap_io = level >= 2 && filter_swap_io(instance, threads, count);
+	bool mmap_lock = level >= 2 && subject == SUBJECT_INTERVAL &&
+			 filter_mmap_lock(instance, threads, count);
 
 	filter_wakings(instance, level, threads, count);
 	for (size_t i = 0; i < table->count; i++) {
@@ -211,7 +280,8 @@ int instance_enable(struct instance *instance, const struct event_table *table, 
 		char file[128];
 		int error;
 
-		if (!row || row->kind == TRACE_STACK || (row->cause == CAUSE_SWAP_IO && !swap_io))
+		if (!row || row->kind == TRACE_STACK || (row->cause == CAUSE_SWAP_IO && !swap_io) ||
+		    (strcmp(row->system, "mmap_lock") == 0 && !mmap_lock))
 			continue;
 		snprintf(file, sizeof(file), "events/%s/%s/enable", row->system, row->name);
 		error = instance_write(instance, file, "1");
@@ -247,4 +317,7 @@ void instance_close(struct instance *instance)
 			close(instance->raw_fds[cpu]);
 	free(instance->raw_fds);
 	instance->raw_fds = NULL;
+	if (instance->hold_fd >= 0)
+		close(instance->hold_fd);
+	instance->hold_fd = -1;
 }

@@ -73,21 +73,29 @@ const char *string_pool_keep(struct string_pool *pool, const char *text, size_t 
 /* ---- tracefs_instance.c: a private trace buffer ---- */
 
 #define INSTANCE_PREFIX "syslatency-"
+#define BUFFER_DEFAULT_KIB 2048 /* a CPU */
 
 struct instance {
 	char directory[128]; /* of tracefs */
 	char path[192];	     /* of the instance */
+	int hold_fd;	     /* of tracefs: nobody can unmount it meanwhile */
 	int *raw_fds;	     /* trace_pipe_raw of each CPU; -1: none */
 	size_t cpu_count;
+	int64_t buffer_kib; /* a CPU, as it came to be */
 };
 
-/* Finds tracefs, mounting it when that is allowed. */
+/* Finds tracefs, mounting it when that is allowed; instance_close() lets go of it. */
 int instance_find(struct instance *instance, struct knobs *knobs, struct message *message);
-/* Makes the instance, sets clock and size; removes those of dead programs. Not tracing yet. */
-int instance_make(struct instance *instance, struct knobs *knobs, struct message *message);
+/*
+ * Makes the instance, sets clock and size (@buffer_kib a CPU, less where there is no memory for
+ * it); removes those of dead programs. Not tracing yet.
+ */
+int instance_make(struct instance *instance, struct knobs *knobs, int64_t buffer_kib,
+		  struct message *message);
 /* Enables the events of the level; sched_waking only for these threads. */
 int instance_enable(struct instance *instance, const struct event_table *table, int level,
-		    const struct sampling_thread *threads, size_t count, struct message *message);
+		    enum explain_subject subject, const struct sampling_thread *threads,
+		    size_t count, struct message *message);
 int instance_write(const struct instance *instance, const char *file, const char *text);
 /* Sum over the CPUs of a line of per_cpu/cpuN/stats ("overrun", "dropped events"). */
 int64_t instance_statistic(const struct instance *instance, const char *name);

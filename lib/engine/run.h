@@ -54,10 +54,11 @@ struct run_settings {
 	double load_rates_per_s[8]; /* offered to each load of loads[]; 0: as fast as it can */
 	const char *file_cache_directory;
 	const char *samples_path;
-	int trace_level;	   /* 0 off, 1 light, 2 full */
-	unsigned int worst;	   /* delays to explain; 0: 10 */
-	const char *perfetto_path; /* --perfetto; NULL: none */
-	int64_t break_above_ns;	   /* 0: no */
+	int trace_level;		/* 0 off, 1 light, 2 full */
+	unsigned int worst;		/* delays to explain; 0: 10 */
+	const char *perfetto_path;	/* --perfetto; NULL: none */
+	struct size_value trace_buffer; /* --trace-buffer, a CPU; 0: default */
+	int64_t break_above_ns;		/* 0: no */
 
 	/* Called about ten times a second from the supervisor; NULL: none. */
 	void (*progress)(void *data, const struct run_progress *progress);

@@ -15,6 +15,7 @@ void run_start_causes(struct run *run)
 		.subject = settings->measure->subject,
 		.guest = json_is_true(json_object_get(run->record->environment, "guest")),
 		.perfetto_path = settings->perfetto_path,
+		.buffer_kib = (int64_t)((settings->trace_buffer.bytes + 1023) >> 10),
 	};
 
 	if (settings->trace_level <= 0)

@@ -262,32 +262,54 @@ static struct steal_note *steal_note_for(const struct sampler *sampler, size_t t
 	return smallest;
 }
 
-/* Looks at each bad delay once, soon after it ended, while the log still has polls near it. */
-static void note_steal(struct sampler *sampler, size_t thread)
+/* Looks at each bad delay once, soon after its steal is counted, while the log still has polls near
+ * it. */
+static void note_steal(struct sampler *sampler, size_t thread, int64_t last_poll_ns)
 {
 	for (int i = 0; i < SAMPLING_WORST; i++) {
 		struct sampling_worst worst = sampler->process.threads[thread].worst[i];
 		struct steal_note *note;
+		int64_t steal_ns;
 
 		if (worst.late_ns < STEAL_LEAST_NS)
 			continue;
 		note = steal_note_for(sampler, thread, &worst);
 		if (note->when_ns == worst.when_ns && note->late_ns == worst.late_ns)
 			continue;
-		note->when_ns = worst.when_ns;
-		note->late_ns = worst.late_ns;
-		note->steal_ns = steal_log_between(sampler->steal_log, worst.cpu, worst.when_ns,
-						   worst.when_ns + worst.late_ns);
+		steal_ns = steal_log_around(sampler->steal_log, worst.cpu, worst.when_ns,
+					    worst.late_ns);
+		/* The kernel counts it late: the next poll will know. */
+		if (steal_ns < 0 && last_poll_ns < worst.when_ns + worst.late_ns + STEAL_COUNTED_NS)
+			continue;
+		*note = (struct steal_note){worst.when_ns, worst.late_ns, steal_ns};
 	}
 }
 
 static void poll_steal(struct sampler *sampler)
 {
+	int64_t now_ns = clock_now_ns();
+
 	if (!sampler->steal_log || !sampler->steal_notes)
 		return;
-	steal_log_poll(sampler->steal_log, clock_now_ns());
+	steal_log_poll(sampler->steal_log, now_ns);
 	for (size_t i = 0; i < sampler->process.count; i++)
-		note_steal(sampler, i);
+		note_steal(sampler, i, now_ns);
+}
+
+/* A delay near the end of the run has its steal counted after it. */
+static void await_steal(const struct sampler *sampler)
+{
+	int64_t until_ns = 0;
+
+	for (size_t i = 0; i < sampler->process.count; i++)
+		for (int j = 0; j < SAMPLING_WORST; j++) {
+			const struct sampling_worst *worst = &sampler->process.threads[i].worst[j];
+			int64_t end_ns = worst->when_ns + worst->late_ns;
+
+			if (worst->late_ns >= STEAL_LEAST_NS && end_ns > until_ns)
+				until_ns = end_ns;
+		}
+	clock_sleep_until(until_ns + STEAL_COUNTED_NS);
 }
 
 /* Once no thread writes any more. */
@@ -295,6 +317,7 @@ static void fill_in_steal(struct sampler *sampler)
 {
 	if (!sampler->steal_log || !sampler->steal_notes)
 		return;
+	await_steal(sampler);
 	poll_steal(sampler);
 	for (size_t i = 0; i < sampler->process.count; i++)
 		for (int j = 0; j < SAMPLING_WORST; j++) {

@@ -12,6 +12,8 @@
 /* A timer late by less than this is not looked at for theft: kernels keep interrupts off so long.
  */
 #define STEAL_LEAST_NS NS_PER_MS
+/* Clearing a huge page takes less than this on any machine. */
+#define STEAL_LEAST_SELF_NS (2 * NS_PER_MS)
 /* An idle CPU keeps nothing off. */
 #define STEAL_LEAST_IDLE_NS (200 * NS_PER_US)
 
@@ -232,6 +234,9 @@ static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 		return false;
 	if (is_timer_handler(label))
 		return segment->ns >= STEAL_LEAST_NS;
+	/* The sampler's own code, which is known and short. */
+	if (label->cause == CAUSE_SELF)
+		return segment->ns >= STEAL_LEAST_SELF_NS;
 	/* The interrupt of the timer itself did not come. */
 	if (label->phase == EXPLAIN_TIMER)
 		return segment->ns >=
@@ -263,7 +268,8 @@ static int take_stolen(struct segments *segments, const struct explain_window *w
 		if (stolen_ns <= 0) {
 			/* Below a tick, or on a host that does not tell, there are only signs. */
 			if (!settings->guest ||
-			    (label.phase != EXPLAIN_TIMER && !is_timer_handler(&label)) ||
+			    (label.phase != EXPLAIN_TIMER && label.cause != CAUSE_SELF &&
+			     !is_timer_handler(&label)) ||
 			    (window->steal_ns >= 0 && segment->ns > settings->tick_ns))
 				continue;
 			stolen_ns = segment->ns;
@@ -353,26 +359,6 @@ static void narrow(const struct trace_event **events, size_t *count,
 		(*count)--;
 }
 
-static void note_waker(struct replay *replay, const struct trace_event *events, size_t count,
-		       struct explanation *explanation)
-{
-	const struct explain_window *window = &explanation->window;
-	int32_t waker = replay->subject.waker_tid;
-	const struct replay_task *task = replay_task(replay, waker);
-
-	if (waker == 0 || replay->subject.waker_in_irq || !replay->subject.woken_from_block)
-		return;
-	explanation->waker_tid = waker;
-	if (task && task->comm)
-		snprintf(explanation->waker_comm, sizeof(explanation->waker_comm), "%s",
-			 task->comm);
-	/* Told when it is over: the one that ended just after the wake counts too. */
-	for (size_t i = 0; i < count; i++)
-		if (events[i].kind == TRACE_COLLAPSE && events[i].tid == waker &&
-		    events[i].when_ns >= window->when_ns)
-			explanation->collapse = true;
-}
-
 static void find_silence(const struct segments *segments, struct explanation *explanation)
 {
 	for (size_t i = 0; i < segments->count; i++)
@@ -396,7 +382,7 @@ int explain_delay(const struct trace_event *events, size_t count,
 	error = cut(&replay, events, count, &segments, &explanation);
 	if (!error) {
 		find_silence(&segments, &explanation);
-		note_waker(&replay, events, count, &explanation);
+		explain_wait(&replay, events, count, &explanation);
 		error = take_stolen(&segments, window, settings);
 	}
 	if (!error)

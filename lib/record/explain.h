@@ -45,11 +45,12 @@ enum trace_kind {
 	TRACE_LOST,   /* events of this CPU just before this one are lost */
 	TRACE_SWITCH, /* tid leaves in state value; other, other_comm, priority come */
 	TRACE_WAKING, /* tid (or an interrupt above it) wakes other, for CPU value */
-	TRACE_ENTER,  /* tid enters the region cause, name */
+	TRACE_ENTER,  /* tid enters the region cause, name; other: address space whose lock it is */
 	TRACE_LEAVE,
 	TRACE_IRQ_ENTER, /* this CPU enters the handler name; cause: CAUSE_IRQ or CAUSE_SOFTIRQ */
 	TRACE_IRQ_LEAVE,
-	TRACE_COLLAPSE,	 /* tid has tried to collapse a range to a huge page */
+	TRACE_COLLAPSE,	 /* tid has tried to collapse a range of the address space other (0: not
+			    known) to a huge page */
 	TRACE_RECLAIMED, /* tid freed value anonymous or file pages (cause) of other scanned */
 	TRACE_STACK,	 /* name: functions of the kernel that tid was in, innermost first */
 };
@@ -122,9 +123,13 @@ struct explanation {
 	int64_t silent_ns; /* longest time without any event on the CPU */
 	int64_t anon_pages, file_pages, scanned_pages; /* by tasks on this CPU, in the window */
 	bool switched_in;  /* the moment at which the task ran was seen */
-	bool collapse;	   /* the waker tried to collapse a huge page meanwhile */
 	int32_t waker_tid; /* last that woke the task out of a sleep; 0: an interrupt in idle */
 	char waker_comm[16];
+	int32_t holder_tid; /* whom the waker had waited for itself, at the end of such a chain; 0:
+			       none */
+	char holder_comm[16];
+	int32_t collapser_tid; /* it tried to collapse a huge page of the task's; 0: nobody */
+	char collapser_comm[16];
 	int32_t stack_tid;
 	char stack[160]; /* kernel functions of the blocker when the task was woken */
 	char sentence[512];

@@ -64,8 +64,10 @@ static json_t *evidence_json(const struct explanation *explanation)
 		json_put(object, "pages_scanned", json_integer(explanation->scanned_pages));
 	if (explanation->waker_tid)
 		json_put(object, "woken_by", json_string_or_null(explanation->waker_comm));
-	if (explanation->collapse)
-		json_put(object, "waker_collapsed", json_true());
+	if (explanation->holder_tid)
+		json_put(object, "held_by", json_string_or_null(explanation->holder_comm));
+	if (explanation->collapser_tid)
+		json_put(object, "collapsed_by", json_string_or_null(explanation->collapser_comm));
 	if (explanation->stack[0])
 		json_put(object, "stack", json_string_or_null(explanation->stack));
 	return object;

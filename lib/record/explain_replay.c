@@ -221,6 +221,10 @@ static void label_task(struct replay *replay, int32_t tid, struct explain_slice 
 		label->cause = level->cause;
 	else
 		label->cause = kernel_thread(label->comm);
+	/* Contention for a lock that has a name of its own around it. */
+	while (depth > 0 && level->cause == CAUSE_LOCK &&
+	       task->nest.levels[depth - 1].cause == CAUSE_LOCK)
+		level = &task->nest.levels[--depth];
 	if (level && level->name)
 		snprintf(label->name, sizeof(label->name), "%s", level->name);
 	if (depth > 0)

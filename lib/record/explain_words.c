@@ -9,6 +9,8 @@
 
 /* Shares below are not worth words. */
 #define WORTH_PERCENT 10
+/* The sampler's own code takes less without any event. */
+#define SILENCE_WORTH_NS NS_PER_MS
 
 struct words {
 	char *text;
@@ -204,6 +206,8 @@ static void say_theft(struct words *words, const struct explanation *explanation
 	if (main->phase == EXPLAIN_TIMER)
 		say_duration(words, "; the timer fired ", explanation->phase_ns[EXPLAIN_TIMER],
 			     " late");
+	else if (main->phase == EXPLAIN_ON_CPU)
+		say(words, "; or it had to find the memory behind the page");
 	say_duration(words, ", no event on the CPU for ", explanation->silent_ns, ")");
 }
 
@@ -239,13 +243,23 @@ static void say_wait(struct words *words, const struct explanation *explanation,
 		say(words, "the sampler waited for %s", main->name[0] ? main->name : "a lock");
 	else
 		say(words, "the sampler slept in the kernel");
-	if (explanation->waker_tid) {
+	if (explanation->waker_tid)
 		say(words, " until %s (pid %d) woke it",
 		    explanation->waker_comm[0] ? explanation->waker_comm : "a task",
 		    explanation->waker_tid);
-		if (explanation->collapse)
-			say(words, ", which was collapsing a huge page");
-	}
+	if (explanation->holder_tid)
+		say(words, ", which had waited for %s (pid %d)",
+		    explanation->holder_comm[0] ? explanation->holder_comm : "a task",
+		    explanation->holder_tid);
+	if (!explanation->collapser_tid)
+		return;
+	if (explanation->collapser_tid ==
+	    (explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid))
+		say(words, ", which was collapsing a huge page");
+	else if (main->cause == CAUSE_LOCK)
+		say(words, " while %s (pid %d) was collapsing a huge page",
+		    explanation->collapser_comm[0] ? explanation->collapser_comm : "a task",
+		    explanation->collapser_tid);
 }
 
 static void say_cause(struct words *words, const struct explanation *explanation,
@@ -277,6 +291,11 @@ static void say_cause(struct words *words, const struct explanation *explanation
 		say(words, window->subject == SUBJECT_WAKEUP
 				   ? "the sampler was on its way back to the program"
 				   : "the huge page itself: clearing it and its page tables");
+		if (explanation->silent_ns >= SILENCE_WORTH_NS)
+			say_duration(words,
+				     ", or what tells of nothing (interrupts off, waiting for "
+				     "other CPUs to flush their TLB, the host): no event for ",
+				     explanation->silent_ns, "");
 		break;
 	case CAUSE_STOPPED:
 	case CAUSE_BLOCKED:

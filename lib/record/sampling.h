@@ -29,8 +29,8 @@ struct sampling_worst {
 	int64_t late_ns;
 	int32_t cpu; /* where the sample ended */
 	int32_t reserved;
-	/* Of that CPU between the polls around the delay (an upper bound); -1 unknown; filled by
-	 * the supervisor at the end, for delays over 1 ms. */
+	/* Of that CPU between the polls around the delay and the tick after it that counts (an
+	 * upper bound); -1 unknown; filled by the supervisor at the end, for delays over 1 ms. */
 	int64_t steal_ns;
 };
 

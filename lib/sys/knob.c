@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -25,6 +24,7 @@
 #include "sys/knob_guardian.h"
 #include "sys/knob_journal.h"
 #include "sys/knob_lock.h"
+#include "sys/knob_mount.h"
 #include "sys/knob_process.h"
 #include "sys/knob_record.h"
 
@@ -370,12 +370,9 @@ int knobs_mount_tracefs(struct knobs *knobs, struct message *message)
 	result = add(knobs, UNDO_MOUNT, fields, &sequence, message);
 	if (result < 0)
 		return result;
-	if (mount("tracefs", TRACEFS_PLACE, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) <
-	    0) {
-		result = message_set_errno(message, -errno, "cannot mount tracefs at %s",
-					   TRACEFS_PLACE);
+	result = tracefs_mount(message);
+	if (result < 0)
 		drop(knobs, sequence);
-	}
 	return result;
 }
 

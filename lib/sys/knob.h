@@ -52,8 +52,9 @@ int knobs_make_group(struct knobs *knobs, const char *path, struct message *mess
 int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct message *message);
 
 /*
- * Mounts tracefs at /sys/kernel/tracing, where it belongs; undo: unmount, unless others use it by
- * then. -EBUSY: something is mounted there already.
+ * Mounts tracefs at /sys/kernel/tracing, where it belongs, or joins the mount of another of our
+ * programs; undo: unmount, unless others use it by then, so that the last one does. Hold a file of
+ * it open, and look again whether it is still there. -EBUSY: it is mounted there by others.
  */
 int knobs_mount_tracefs(struct knobs *knobs, struct message *message);
 

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "sys/knob_group.h"
+#include "sys/knob_mount.h"
 #include "sys/knob_process.h"
 
 #define RETRY_NS (10 * NS_PER_MS)
@@ -106,10 +107,12 @@ static int remove_trace_instance(struct undo_record *record, const struct undo_c
 			  : 0;
 }
 
-/* When somebody else has come to use it meanwhile, it stays. */
+/* While another program uses it, it stays; if that is ours, it unmounts it. */
 static int unmount(struct undo_record *record, const struct undo_context *context,
 		   struct message *message)
 {
+	if (tracefs_owner() != TRACEFS_OURS)
+		return 0;
 	if (umount2(record->fields[0], UMOUNT_NOFOLLOW) < 0 && errno != EBUSY && errno != EINVAL &&
 	    errno != ENOENT)
 		return message_set_errno(message, -errno, "cannot unmount %s", record->fields[0]);

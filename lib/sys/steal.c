@@ -111,3 +111,8 @@ int64_t steal_log_between(const struct steal_log *log, int cpu, int64_t from_ns,
 		return -1;
 	return after->steal_ns[cpu] - before->steal_ns[cpu];
 }
+
+int64_t steal_log_around(const struct steal_log *log, int cpu, int64_t when_ns, int64_t late_ns)
+{
+	return steal_log_between(log, cpu, when_ns, when_ns + late_ns + STEAL_COUNTED_NS);
+}

@@ -23,4 +23,12 @@ void steal_log_poll(struct steal_log *log, int64_t now_ns);
  */
 int64_t steal_log_between(const struct steal_log *log, int cpu, int64_t from_ns, int64_t to_ns);
 
+/*
+ * The same around a delay. A CPU that was stopped counts what was stolen at one of its next ticks
+ * (HZ is 100 or more), so the poll after it is one that is STEAL_COUNTED_NS later. -1: there is no
+ * such poll (yet).
+ */
+#define STEAL_COUNTED_NS INT64_C(20000000)
+int64_t steal_log_around(const struct steal_log *log, int cpu, int64_t when_ns, int64_t late_ns);
+
 #endif

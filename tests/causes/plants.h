@@ -4,7 +4,8 @@
 
 /*
  * Known causes of delays, planted in a process of their own for as long as it lives: what the
- * explanations are held against. Each disturbs CPU 0 for some milliseconds, again and again.
+ * explanations are held against. Each disturbs CPU 0 for some milliseconds, again and again, and
+ * notes when it did: so the test knows which delays are the plant's.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +32,59 @@
 
 #define PLANT_PAUSE_NS (150 * NS_PER_MS)
 
+#define PLANT_ACTS 4096
+#define PLANT_HUGE_BYTES ((size_t)2 << 20)
+#define PLANT_HUGE_PAGES 32
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* Shared between the test and the plant. */
+struct plant_diary {
+	_Atomic size_t count;
+	struct {
+		int64_t begin_ns, end_ns; /* end 0: still at it */
+	} acts[PLANT_ACTS];
+	char *memory; /* plant_collapse: PLANT_HUGE_PAGES, in the sampler at the same address */
+};
+
+static struct plant_diary *plant_diary;
+
 typedef void plant_function(void);
+
+static inline void plant_begin(void)
+{
+	size_t at = atomic_load(&plant_diary->count);
+
+	if (at >= PLANT_ACTS)
+		_exit(0);
+	plant_diary->acts[at].end_ns = 0;
+	plant_diary->acts[at].begin_ns = clock_now_ns();
+	atomic_store(&plant_diary->count, at + 1);
+}
+
+static inline void plant_done(void)
+{
+	plant_diary->acts[atomic_load(&plant_diary->count) - 1].end_ns = clock_now_ns();
+}
+
+/* How much of the time from @from_ns to @to_ns the plant was at it. */
+static inline int64_t plant_overlap_ns(int64_t from_ns, int64_t to_ns)
+{
+	size_t count = atomic_load(&plant_diary->count);
+	int64_t sum_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t begin_ns = plant_diary->acts[i].begin_ns;
+		int64_t end_ns = plant_diary->acts[i].end_ns;
+
+		begin_ns = begin_ns > from_ns ? begin_ns : from_ns;
+		end_ns = end_ns && end_ns < to_ns ? end_ns : to_ns;
+		sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
+	}
+	return sum_ns;
+}
 
 static inline void plant_on_cpu0(void)
 {
@@ -66,9 +122,11 @@ static inline void plant_hog(void)
 		int64_t until_ns;
 
 		clock_sleep_for(PLANT_PAUSE_NS);
+		plant_begin();
 		until_ns = clock_now_ns() + 5 * NS_PER_MS;
 		while (clock_now_ns() < until_ns)
 			;
+		plant_done();
 	}
 }
 
@@ -89,7 +147,9 @@ static inline void plant_compaction(void)
 		madvise(memory + at, page, MADV_DONTNEED);
 	for (;;) {
 		plant_eagerly(true);
+		plant_begin();
 		plant_write("/proc/sys/vm/compact_memory", "1");
+		plant_done();
 		plant_eagerly(false);
 		clock_sleep_for(PLANT_PAUSE_NS / 2);
 	}
@@ -107,7 +167,9 @@ static inline void plant_shrinker(void)
 			access(path, F_OK);
 		}
 		plant_eagerly(true);
+		plant_begin();
 		plant_write("/proc/sys/vm/drop_caches", "2");
+		plant_done();
 		plant_eagerly(false);
 	}
 }
@@ -147,9 +209,11 @@ static inline void plant_stop(void)
 		clock_sleep_for(PLANT_PAUSE_NS);
 		if (sampler <= 0)
 			continue;
+		plant_begin();
 		kill(sampler, SIGSTOP);
 		clock_sleep_for(6 * NS_PER_MS);
 		kill(sampler, SIGCONT);
+		plant_done();
 	}
 }
 
@@ -178,15 +242,79 @@ static inline void plant_flood(void)
 	}
 	setsockopt(sender, IPPROTO_IP, IP_MULTICAST_IF, &group, sizeof(group));
 	for (;;) {
+		plant_begin();
 		sendto(sender, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+		plant_done();
 		clock_sleep_for(20 * NS_PER_MS);
 	}
 }
 
+/* Small pages that the sampler inherits and, locking what it has, makes its own. NULL: none. */
+static inline char *plant_map_collapsible(void)
+{
+	size_t bytes = PLANT_HUGE_PAGES * PLANT_HUGE_BYTES;
+	char *memory = mmap(NULL, bytes + PLANT_HUGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *aligned;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	aligned = (char *)(((uintptr_t)memory + PLANT_HUGE_BYTES - 1) &
+			   ~(uintptr_t)(PLANT_HUGE_BYTES - 1));
+	if (aligned > memory)
+		munmap(memory, (size_t)(aligned - memory));
+	munmap(aligned + bytes, (size_t)(memory + PLANT_HUGE_BYTES - aligned));
+	madvise(aligned, bytes, MADV_NOHUGEPAGE);
+	memset(aligned, 1, bytes);
+	madvise(aligned, bytes, MADV_HUGEPAGE);
+	return aligned;
+}
+
+/* Ordinary work on the same CPU, which whoever is nice waits for. */
+static inline void plant_busy_neighbour(void)
+{
+	pid_t parent = getpid();
+
+	if (fork() != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "plant-busy");
+	while (getppid() == parent)
+		for (volatile int i = 0; i < 1000000; i++)
+			;
+	_exit(0);
+}
+
+/* Collapses the sampler's own memory, as nice as khugepaged, which holds its mmap_lock. */
+static inline void plant_collapse(void)
+{
+	pid_t sampler = 0;
+	long done = 0;
+	int pidfd;
+
+	plant_on_cpu0();
+	while (!(sampler = plant_find_sampler(getppid())))
+		clock_sleep_for(PLANT_PAUSE_NS / 10);
+	pidfd = (int)syscall(SYS_pidfd_open, sampler, 0);
+	clock_sleep_for(3 * PLANT_PAUSE_NS);
+	plant_busy_neighbour();
+	setpriority(PRIO_PROCESS, 0, 19);
+	for (size_t i = 0; i < PLANT_HUGE_PAGES && done >= 0; i++) {
+		struct iovec range = {plant_diary->memory + i * PLANT_HUGE_BYTES, PLANT_HUGE_BYTES};
+
+		plant_begin();
+		done = syscall(SYS_process_madvise, pidfd, &range, 1, MADV_COLLAPSE, 0);
+		plant_done();
+		clock_sleep_for(PLANT_PAUSE_NS / 3);
+	}
+	pause();
+}
+
 static inline pid_t plant_start(plant_function *plant, const char *name)
 {
-	pid_t parent = getpid(), child = fork();
+	pid_t parent = getpid(), child;
 
+	child = fork();
 	if (child != 0)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -200,6 +328,21 @@ static inline void plant_end(pid_t child)
 {
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+}
+
+/* Before the plant and the run begin. */
+static inline bool plant_open_diary(void)
+{
+	plant_diary = mmap(NULL, sizeof(*plant_diary), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return plant_diary != MAP_FAILED;
+}
+
+static inline void plant_close_diary(void)
+{
+	if (plant_diary->memory)
+		munmap(plant_diary->memory, PLANT_HUGE_PAGES * PLANT_HUGE_BYTES);
+	munmap(plant_diary, sizeof(*plant_diary));
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "ops.h"
 #include "record/record.h"
+#include "sys/steal.h"
 
 extern const struct cause_ops cause_counters;
 
@@ -74,8 +75,8 @@ static void test_tells_what_went_on(void **state)
 	const json_t *entry;
 
 	set_up(&machine);
-	machine.thread->worst[3] =
-		(struct sampling_worst){.when_ns = clock_now_ns(), .late_ns = 9 * NS_PER_MS};
+	machine.thread->worst[3] = (struct sampling_worst){
+		.when_ns = clock_now_ns(), .late_ns = 9 * NS_PER_MS, .steal_ns = -1};
 	clock_sleep_for(10 * NS_PER_MS);
 	lay_out(&machine, "cpu  0 0 0 0 0 0 0 5 0 0\ncpu0 0 0 0 0 0 0 0 5 0 0\n",
 		"pgscan_anon 1100\npswpout 30\n", MEMORY("9000"));
@@ -101,9 +102,12 @@ static void test_steal_is_known_without_events(void **state)
 	const json_t *entry;
 
 	set_up(&machine);
-	machine.thread->worst[0] =
-		(struct sampling_worst){.when_ns = clock_now_ns(), .late_ns = 40 * NS_PER_MS};
+	machine.thread->worst[0] = (struct sampling_worst){
+		.when_ns = clock_now_ns(), .late_ns = 40 * NS_PER_MS, .steal_ns = -1};
+	/* Counted a tick after the delay, and looked at before that too. */
 	clock_sleep_for(41 * NS_PER_MS);
+	cause_counters.poll(machine.state, machine.thread, 1);
+	clock_sleep_for(STEAL_COUNTED_NS);
 	lay_out(&machine, "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 0 0 0 0 0 0 0 9 0 0\n",
 		"pgscan_anon 1100\npswpout 30\n", MEMORY("9000"));
 	cause_counters.poll(machine.state, machine.thread, 1);
@@ -121,8 +125,8 @@ static void test_poor_machine(void **state)
 
 	set_up(&machine);
 	testing_remove_tree(machine.tree);
-	machine.thread->worst[0] =
-		(struct sampling_worst){.when_ns = clock_now_ns(), .late_ns = 2 * NS_PER_MS};
+	machine.thread->worst[0] = (struct sampling_worst){
+		.when_ns = clock_now_ns(), .late_ns = 2 * NS_PER_MS, .steal_ns = -1};
 	cause_counters.poll(machine.state, machine.thread, 1);
 	entry = finish(&machine, 0);
 	assert_non_null(strstr(json_get_string(entry, "sentence", ""),

@@ -3,8 +3,12 @@
 #include "support/testing.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -12,6 +16,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "causes/tracefs_internal.h"
+#include "engine/run.h"
 #include "ops.h"
 #include "record/record.h"
 
@@ -191,8 +196,8 @@ static bool names_collapse(const struct record *record, char *said, size_t size)
 		const char *sentence = json_get_string(entry, "sentence", "");
 
 		snprintf(said, size, "%s", sentence);
-		if (strstr(sentence, "semaphore") && strstr(sentence, "collapser") &&
-		    strstr(sentence, "collapsing a huge page"))
+		if ((strstr(sentence, "mmap_lock") || strstr(sentence, "semaphore")) &&
+		    strstr(sentence, "collapser") && strstr(sentence, "collapsing a huge page"))
 			return true;
 	}
 	return false;
@@ -286,12 +291,132 @@ static void test_stale_instance_is_removed(void **state)
 	snprintf(path, sizeof(path), "%s/instances/" INSTANCE_PREFIX "%d", instance.directory,
 		 (int)child);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(instance_make(&instance, knobs, &message), 0);
+	assert_int_equal(instance_make(&instance, knobs, BUFFER_DEFAULT_KIB, &message), 0);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(instance.path, F_OK), 0);
 	instance_close(&instance);
 	assert_int_equal(knobs_close(knobs, &message), 0);
 	assert_int_equal(access(instance.path, F_OK), -1);
+}
+
+/* More than any machine has is refused before anything is taken: the default serves then. */
+static void test_smaller_buffer_where_memory_is_short(void **state)
+{
+	const int64_t more_than_there_is_kib = INT64_C(1) << 40;
+	struct message message = {""};
+	struct instance instance;
+	struct knobs *knobs;
+
+	if (geteuid() != 0)
+		SKIP_BECAUSE("kernel events need root");
+	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
+	if (instance_find(&instance, knobs, &message) < 0) {
+		knobs_close(knobs, NULL);
+		SKIP_BECAUSE("%s", message.text);
+	}
+	assert_int_equal(instance_make(&instance, knobs, more_than_there_is_kib, &message), 0);
+	assert_int_equal(instance.buffer_kib, BUFFER_DEFAULT_KIB);
+	instance_close(&instance);
+	assert_int_equal(knobs_close(knobs, &message), 0);
+}
+
+/* From now on no directory is made in this process, as if the kernel had no memory. */
+static int deny_directories(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+#ifdef SYS_mkdir
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mkdir, 1, 0),
+#endif
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mkdirat, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Called while the run warms up: what it makes before is there. */
+static void deny_now(void *data, const struct run_progress *progress)
+{
+	int *denied = data;
+
+	if (progress->stage == RUN_WARMING_UP && *denied == 0)
+		*denied = deny_directories() == 0 ? 1 : -1;
+}
+
+/* 0: counters and one note; 77: cannot be tried; else what is wrong. */
+static int run_without_memory_for_an_instance(void)
+{
+	struct run_settings settings = {
+		.benchmark = "test_tracefs",
+		.measure = measure_find("wakeup"),
+		.duration_ns = 300 * NS_PER_MS,
+		.trace_level = 2,
+		.warmup_ns = 300 * NS_PER_MS,
+		.backend_settings = {.variant = VARIANT_STOCK},
+		.progress = deny_now,
+	};
+	struct message message = {""};
+	struct record *record;
+	size_t notes = 0, i;
+	const json_t *note;
+	int wrong = 0, denied = 0;
+
+	settings.progress_data = &denied;
+	if (run_execute(&settings, &record, &message) < 0) {
+		fprintf(stderr, "%s\n", message.text);
+		return 1;
+	}
+	if (denied <= 0)
+		return denied < 0 ? 77 : 5;
+	json_array_foreach (record->notes, i, note) {
+		const char *text = json_string_value(note);
+
+		printf("# note: %s\n", text);
+		notes += strstr(text, "causes without tracefs") != NULL &&
+			 strstr(text, "Cannot allocate memory") != NULL;
+	}
+	if (notes != 1)
+		wrong = 2;
+	else if (strcmp(record->trace_level, "off") != 0)
+		wrong = 3;
+	else if (json_array_size(record->causes) == 0)
+		wrong = 4;
+	record_free(record);
+	fflush(stdout);
+	return wrong;
+}
+
+static void test_counters_where_there_is_no_memory(void **state)
+{
+	struct message message = {""};
+	struct instance instance;
+	struct knobs *knobs;
+	int status, error;
+	pid_t child;
+
+	if (geteuid() != 0)
+		SKIP_BECAUSE("kernel events need root");
+	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
+	error = instance_find(&instance, knobs, &message);
+	instance_close(&instance);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	if (error)
+		SKIP_BECAUSE("%s", message.text);
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		_exit(run_without_memory_for_an_instance());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP_BECAUSE("no seccomp filter in this kernel");
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 int main(void)
@@ -303,6 +428,8 @@ int main(void)
 		cmocka_unit_test(test_symbols),
 		cmocka_unit_test(test_says_what_is_missing),
 		cmocka_unit_test(test_stale_instance_is_removed),
+		cmocka_unit_test(test_smaller_buffer_where_memory_is_short),
+		cmocka_unit_test(test_counters_where_there_is_no_memory),
 		cmocka_unit_test(test_lock_held_by_collapse),
 	};
 

@@ -190,6 +190,32 @@ static void test_possibly_stolen(void **state)
 	}
 }
 
+/* The sampler's own code is short: what takes milliseconds in silence is not clearing a page. */
+static void test_silence_in_own_code(void **state)
+{
+	const struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(100, 0, SAMPLER, TRACE_IRQ_ENTER, CAUSE_IRQ, "local timer"),
+		plain(105, 0, SAMPLER, TRACE_IRQ_LEAVE, CAUSE_IRQ, "local timer"),
+		plain(8400, 0, SAMPLER, TRACE_IRQ_ENTER, CAUSE_IRQ, "local timer"),
+		plain(8405, 0, SAMPLER, TRACE_IRQ_LEAVE, CAUSE_IRQ, "local timer"),
+	};
+	struct explain_window window = window_of(8500, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 8295000);
+	assert_says(&e, "CPU 0 was possibly stopped by the host");
+	window.steal_ns = 10000000;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_STEAL), 8295000);
+	window.steal_ns = 0;
+	EXPLAIN(events, &window, &real_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_SELF), 8490000);
+	assert_says(&e, "no event for 8.29 ms");
+}
+
 static void test_hog_beside_steal(void **state)
 {
 	/* Steal of a tick somewhere near must not take the blame from a task that was seen. */
@@ -339,9 +365,72 @@ static void test_lock_held_by_collapse(void **state)
 	check_sums(&e);
 	assert_int_equal(charged(&e, CAUSE_LOCK), 791000);
 	assert_int_equal(e.phase_ns[EXPLAIN_OFF_CPU], 791000);
-	assert_true(e.collapse);
+	assert_int_equal(e.collapser_tid, 600);
 	assert_says(&e, "the sampler waited for a read-write semaphore (to write) until collapser "
 			"(pid 600) woke it, which was collapsing a huge page");
+}
+
+/* A writer that spins is not woken by anybody; the lock's own events tell what it waits for. */
+static void test_spins_while_another_collapses(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(-40, 1, 0, STATE_RUNNABLE, "swapper/1", 600, "collapser", 120),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to write)"),
+		/* Another address space is none of its business. */
+		plain(500, 1, 700, TRACE_COLLAPSE, CAUSE_UNKNOWN, NULL),
+		plain(700, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK,
+		      "a read-write semaphore (to write)"),
+		plain(790, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+		plain(800, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+		plain(801, 1, 600, TRACE_COLLAPSE, CAUSE_UNKNOWN, NULL),
+	};
+	struct explain_window window = window_of(815, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[2].other = 7;
+	events[3].other = 8;
+	events[7].other = 7;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_LOCK), 790000);
+	assert_int_equal(e.phase_ns[EXPLAIN_ON_CPU], 815000);
+	assert_int_equal(e.collapser_tid, 600);
+	assert_says(&e, "the sampler waited for mmap_lock (to write) while collapser (pid 600) was "
+			"collapsing a huge page");
+}
+
+/* Another thread of the sampler wakes it, which itself had to wait for the one that held the lock.
+ */
+static void test_queue_for_a_lock(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(1, 1, 101, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to write)"),
+		switched(2, 1, 101, STATE_BLOCKED, "sampler", 600, "holder", 120),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
+		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
+		waking(700, 1, 600, 101),
+		switched(702, 1, 600, STATE_RUNNABLE, "holder", 101, "sampler", 0),
+		plain(703, 1, 101, TRACE_LEAVE, CAUSE_LOCK, NULL),
+		waking(750, 1, 101, SAMPLER),
+		switched(753, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(754, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(800, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[8].value = 0; /* back to its own CPU */
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(e.holder_tid, 600);
+	assert_says(&e,
+		    "the sampler waited for mmap_lock (to read) until sampler (pid 101) woke it, "
+		    "which had waited for holder (pid 600)");
+	/* Its timer woke that one: what it did before is its own affair. */
+	events[5] = waking(700, 1, 0, 101);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(e.holder_tid, 0);
 }
 
 static void test_sleep_until_compaction_ends(void **state)
@@ -518,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_stolen),
 		cmocka_unit_test(test_possibly_stolen),
 		cmocka_unit_test(test_hog_beside_steal),
+		cmocka_unit_test(test_silence_in_own_code),
 		cmocka_unit_test(test_stolen_in_a_timer_handler),
 		cmocka_unit_test(test_softirq),
 		cmocka_unit_test(test_irq_entered_before),
@@ -525,6 +615,8 @@ int main(void)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_after_it_ran),
 		cmocka_unit_test(test_lock_held_by_collapse),
+		cmocka_unit_test(test_spins_while_another_collapses),
+		cmocka_unit_test(test_queue_for_a_lock),
 		cmocka_unit_test(test_sleep_until_compaction_ends),
 		cmocka_unit_test(test_preempted_interval),
 		cmocka_unit_test(test_lost_events_are_unknown),

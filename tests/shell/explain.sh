@@ -58,6 +58,19 @@ check "syslat explain --json" sh -c "syslat explain --json - '$work/full.json' |
 check "standard input" sh -c "syslat explain - <'$work/full.json' | grep -q dispatch"
 check "what perfetto reads" jq -e '.traceEvents | length > 10' "$work/trace.json"
 
+check "at the default buffer nothing is lost, or it is told" jq -e '.counters.causes |
+	.buffer_kib == 2048 and .overrun_events + .commit_overrun_events + .dropped_events == 0' "$work/full.json" ||
+	grep -q 'trace events were lost' "$work/full.out"
+
+# --- a buffer too small for what comes between two looks ---
+one_line_error "a buffer below a page" 2 'trace-buffer' gem_syslatency -t 1 --trace full --trace-buffer 1K
+gem_syslatency -t 2 --load null --trace full --trace-buffer 8K --json "$work/tiny.json" >/dev/null 2>"$work/tiny.err"
+check "what was overrun is in the record" jq -e '.counters.causes.overrun_events > 0 and .counters.causes.buffer_kib == 8
+	and ([.notes[] | select(test("trace events were lost"))] | length) == 1' "$work/tiny.json"
+check "and told in one line" test "$(grep -c 'trace events were lost.*--trace-buffer' "$work/tiny.err")" -eq 1
+check "what is not known is called unknown" jq -e '[.causes[] |
+	.explained_percent >= 95 or (.sentence | test("unknown"))] | all' "$work/tiny.json"
+
 gem_syslatency -t 1 --load null --trace light --json "$work/light.json" >/dev/null 2>&1
 check "light has causes too" jq -e '.trace_level == "light" and (.causes | length) > 0' "$work/light.json"
 expect "levels are not mixed" 1 'trace level' syslat compare "$work/light.json" "$work/full.json"

@@ -58,6 +58,27 @@ static void between_is_of_the_enclosing_polls(void **state)
 	steal_log_free(log);
 }
 
+/* A CPU that was stopped counts it at a later tick. */
+static void around_waits_until_it_is_counted(void **state)
+{
+	struct steal_log *log = steal_log_new();
+	const int64_t tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK), end_ns = 100 * NS_PER_MS;
+	const int64_t late_ns = 40 * NS_PER_MS, when_ns = end_ns - late_ns;
+
+	lay_out_stat(5, "");
+	steal_log_poll(log, when_ns);
+	steal_log_poll(log, end_ns);
+	steal_log_poll(log, end_ns + 1);
+	assert_int_equal(steal_log_around(log, 0, when_ns, late_ns), -1);
+	lay_out_stat(9, "");
+	steal_log_poll(log, end_ns + STEAL_COUNTED_NS);
+	assert_int_equal(steal_log_around(log, 0, when_ns, late_ns), 4 * tick_ns);
+	lay_out_stat(99, "");
+	steal_log_poll(log, end_ns + 2 * STEAL_COUNTED_NS);
+	assert_int_equal(steal_log_around(log, 0, when_ns, late_ns), 4 * tick_ns);
+	steal_log_free(log);
+}
+
 static void unknown_cpus_have_none(void **state)
 {
 	struct steal_log *log = steal_log_new();
@@ -105,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(between_is_of_the_enclosing_polls),
+		cmocka_unit_test(around_waits_until_it_is_counted),
 		cmocka_unit_test(unknown_cpus_have_none),
 		cmocka_unit_test(long_run_keeps_its_beginning_and_its_end),
 		cmocka_unit_test(no_proc_is_unknown),

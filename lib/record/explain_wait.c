@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom the subject of a delay waited for: its waker, who held that up, and who collapsed its pages.
+ */
+#include "record/explain_internal.h"
+
+#include <string.h>
+
+#include "base/parse.h"
+
+/* A collapse tells of itself after it gave the lock back; whom it held up may run first. */
+#define COLLAPSE_TOLD_NS NS_PER_MS
+/* Of a chain of tasks that waited for each other. */
+#define WAKERS_FOLLOWED 8
+
+static void copy_comm(struct replay *replay, int32_t tid, char *comm, size_t size)
+{
+	const struct replay_task *task = replay_task(replay, tid);
+
+	snprintf(comm, size, "%s", task && task->comm ? task->comm : "");
+}
+
+/* Is @tid inside contention for a lock just before events[@index]? */
+static bool waited_for_lock(const struct trace_event *events, size_t index, int32_t tid)
+{
+	while (index-- > 0)
+		if (events[index].tid == tid && events[index].cause == CAUSE_LOCK)
+			return events[index].kind == TRACE_ENTER;
+	return false;
+}
+
+/* The event that last woke @tid in the window, before @index; NULL: none did. */
+static const struct trace_event *woken_by(const struct trace_event *events, size_t index,
+					  const struct explain_window *window, int32_t tid)
+{
+	while (index-- > 0 && events[index].when_ns >= window->when_ns)
+		if (events[index].kind == TRACE_WAKING && events[index].other == tid &&
+		    events[index].when_ns <= window->when_ns + window->late_ns)
+			return &events[index];
+	return NULL;
+}
+
+/*
+ * Threads of the sampler queue for the same lock, and one of them may be all that is seen of who
+ * held it up: goes back from waker to waker, as far as these waited for a lock themselves.
+ */
+static void follow_wakers(struct replay *replay, const struct trace_event *events, size_t count,
+			  struct explanation *explanation)
+{
+	const struct explain_window *window = &explanation->window;
+	const struct trace_event *waking = woken_by(events, count, window, window->tid);
+	int32_t tid = explanation->waker_tid;
+
+	for (int links = 0; waking && links < WAKERS_FOLLOWED; links++) {
+		waking = woken_by(events, (size_t)(waking - events), window, tid);
+		if (!waking || waking->tid == 0 || waking->tid == tid ||
+		    !waited_for_lock(events, (size_t)(waking - events), tid))
+			break;
+		tid = waking->tid;
+	}
+	if (tid == explanation->waker_tid || tid == window->tid)
+		return;
+	explanation->holder_tid = tid;
+	copy_comm(replay, tid, explanation->holder_comm, sizeof(explanation->holder_comm));
+}
+
+static void note_waker(struct replay *replay, const struct trace_event *events, size_t count,
+		       struct explanation *explanation)
+{
+	int32_t waker = replay->subject.waker_tid;
+
+	if (waker == 0 || replay->subject.waker_in_irq || !replay->subject.woken_from_block)
+		return;
+	explanation->waker_tid = waker;
+	copy_comm(replay, waker, explanation->waker_comm, sizeof(explanation->waker_comm));
+	follow_wakers(replay, events, count, explanation);
+}
+
+/* The address space that the subject's own lock waits were for; 0: not known. */
+static int32_t own_space(const struct trace_event *events, size_t count, int32_t tid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (events[i].kind == TRACE_ENTER && events[i].cause == CAUSE_LOCK &&
+		    events[i].tid == tid && events[i].other != 0)
+			return events[i].other;
+	return 0;
+}
+
+/*
+ * Who collapsed a huge page of the subject's address space meanwhile: the waker, or another while
+ * the subject spun. Told when it is over: one that ended just after the window counts too.
+ */
+static void note_collapse(struct replay *replay, const struct trace_event *events, size_t count,
+			  struct explanation *explanation)
+{
+	const struct explain_window *window = &explanation->window;
+	int64_t end_ns = window->when_ns + window->late_ns + COLLAPSE_TOLD_NS;
+	int32_t space = own_space(events, count, window->tid);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_event *event = &events[i];
+		bool woke = event->tid == explanation->waker_tid ||
+			    event->tid == explanation->holder_tid;
+		bool own = space != 0 && event->other != 0 ? event->other == space : woke;
+
+		if (event->kind != TRACE_COLLAPSE || !own || event->tid == window->tid ||
+		    event->when_ns < window->when_ns || (event->when_ns > end_ns && !woke))
+			continue;
+		explanation->collapser_tid = event->tid;
+		copy_comm(replay, event->tid, explanation->collapser_comm,
+			  sizeof(explanation->collapser_comm));
+		return;
+	}
+}
+
+void explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
+		  struct explanation *explanation)
+{
+	note_waker(replay, events, count, explanation);
+	note_collapse(replay, events, count, explanation);
+}
