@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "record/record.h"
+#include "sys/environment.h"
 
 const struct record *facts_example(const struct comparison_report *report)
 {
@@ -64,6 +65,7 @@ char *facts_machine(const struct comparison_report *report)
 {
 	const struct record *record = facts_example(report);
 	const json_t *environment = record ? record->environment : NULL;
+	const char *hypervisor = environment_hypervisor_name(environment);
 	char memory[32], swap[32], *text;
 	int length;
 
@@ -83,7 +85,7 @@ char *facts_machine(const struct comparison_report *report)
 		json_get_string(environment, "preemption", "unknown"),
 		json_is_true(json_object_get(environment, "guest")) ? ", a guest of " : "",
 		json_is_true(json_object_get(environment, "guest"))
-			? json_get_string(environment, "hypervisor", "a hypervisor")
+			? (hypervisor ? hypervisor : "a hypervisor")
 			: "");
 	return length < 0 ? NULL : text;
 }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "sys/environment.h"
 #include "sys/environment_internal.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -32,6 +33,27 @@ static void hypervisor_signature(char signature[13])
 	signature[0] = '\0';
 }
 #endif
+
+const char *environment_hypervisor_name(const json_t *environment)
+{
+	static const struct {
+		const char *signature, *name;
+	} known[] = {
+		{"KVMKVMKVM", "KVM"},		{"TCGTCGTCGTCG", "QEMU (emulated)"},
+		{"Microsoft Hv", "Hyper-V"},	{"VMwareVMware", "VMware"},
+		{"XenVMMXenVMM", "Xen"},	{"xen", "Xen"},
+		{"bhyve bhyve ", "bhyve"},	{"ACRNACRNACRN", "ACRN"},
+		{"VBoxVBoxVBox", "VirtualBox"},
+	};
+	const char *signature = json_get_string(environment, "hypervisor", NULL);
+
+	if (!json_is_true(json_object_get(environment, "guest")) || !signature || !*signature)
+		return NULL;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(signature, known[i].signature) == 0)
+			return known[i].name;
+	return signature;
+}
 
 static int put_hypervisor(json_t *environment)
 {

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "sys/environment.h"
 
 #define FREE_HUGE_LEAST 64   /* 128 MiB of them: what a paced probe and a load use at once */
 #define NEIGHBOUR_SHARE 0.10 /* of one CPU, as in the verdict on a run */
@@ -69,8 +70,9 @@ static int warn_of_host(json_t *warnings, const json_t *environment, const json_
 			warnings, "guest", NULL,
 			"a virtual machine (%s): pauses of the host are in the delays; runs show "
 			"their steal, and doubt what it could explain",
-			*text_at(environment, "hypervisor") ? text_at(environment, "hypervisor")
-							    : "hypervisor unknown");
+			environment_hypervisor_name(environment)
+				? environment_hypervisor_name(environment)
+				: "hypervisor unknown");
 	return 0;
 }
 

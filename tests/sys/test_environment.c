@@ -308,6 +308,31 @@ static void test_real_machine(void **state)
 	json_decref(second);
 }
 
+/* Readers know a hypervisor by its name, the record keeps the signature as it was read. */
+static void test_hypervisor_names(void **state)
+{
+	static const struct {
+		const char *signature, *name;
+	} rows[] = {{"KVMKVMKVM", "KVM"},
+		    {"bhyve bhyve ", "bhyve"},
+		    {"TCGTCGTCGTCG", "QEMU (emulated)"},
+		    {"SomethingNew", "SomethingNew"}};
+	json_t *environment;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		environment = json_pack("{s:b,s:s}", "guest", 1, "hypervisor", rows[i].signature);
+		assert_string_equal(environment_hypervisor_name(environment), rows[i].name);
+		json_object_set_new(environment, "guest", json_false());
+		assert_null(environment_hypervisor_name(environment));
+		json_decref(environment);
+	}
+	environment = json_pack("{s:b,s:n}", "guest", 1, "hypervisor");
+	assert_null(environment_hypervisor_name(environment));
+	assert_null(environment_hypervisor_name(NULL));
+	json_decref(environment);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -316,6 +341,7 @@ int main(void)
 		CASE(test_preemption_models),
 		CASE(test_nothing_can_be_read),
 		CASE(test_machine_key),
+		CASE(test_hypervisor_names),
 		CASE(test_cgroup_versions),
 		CASE(test_config_values),
 		CASE(test_compressed_config),
