@@ -36,25 +36,72 @@ static void write_differences(FILE *stream, const struct comparison_report *repo
 	fputs("</ul>\n", stream);
 }
 
+/* The same reason with other numbers in it: runs that give it are told together. */
+static bool same_reason(const char *a, const char *b)
+{
+	for (;;) {
+		a += strspn(a, "0123456789.");
+		b += strspn(b, "0123456789.");
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
+static const char *first_reason(const struct record *record)
+{
+	const char *text = json_string_value(json_array_get(record->reasons, 0));
+
+	return text ? text : "";
+}
+
+static bool told_alike(const struct record *a, const struct record *b)
+{
+	return a->verdict == b->verdict && same_reason(first_reason(a), first_reason(b));
+}
+
+/* Has a run before @index of the arm given this reason? */
+static bool told_before(const struct arm *arm, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (told_alike(arm->records[i], arm->records[index]))
+			return true;
+	return false;
+}
+
+static void write_reason(FILE *stream, const struct arm *arm, size_t index)
+{
+	const struct record *record = arm->records[index];
+	size_t more = 0;
+
+	for (size_t i = index + 1; i < arm->record_count; i++)
+		more += told_alike(arm->records[i], record);
+	fputs("<li>", stream);
+	html_escape(stream, arm->name);
+	fprintf(stream, ", run %.8s", record->id);
+	if (more)
+		fprintf(stream, " and %zu like it", more);
+	fprintf(stream, ": %s: ", verdict_name(record->verdict));
+	html_escape(stream, first_reason(record));
+	fputs("</li>\n", stream);
+}
+
 static void write_reasons(FILE *stream, const struct comparison_report *report)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < report->set->count; i++) {
-		for (size_t k = 0; k < report->set->arms[i].record_count; k++) {
-			const struct record *record = report->set->arms[i].records[k];
+		const struct arm *arm = &report->set->arms[i];
 
-			if (record->verdict == VERDICT_VALID)
+		for (size_t k = 0; k < arm->record_count; k++) {
+			if (arm->records[k]->verdict == VERDICT_VALID || told_before(arm, k))
 				continue;
-			if (!any)
-				fputs("<ul>\n", stream);
+			fputs(any ? "" : "<ul>\n", stream);
 			any = true;
-			fputs("<li>", stream);
-			html_escape(stream, report->set->arms[i].name);
-			fprintf(stream, ", run %.8s: %s: ", record->id,
-				verdict_name(record->verdict));
-			html_escape_json(stream, json_array_get(record->reasons, 0));
-			fputs("</li>\n", stream);
+			write_reason(stream, arm, k);
 		}
 	}
 	if (any)

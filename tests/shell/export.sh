@@ -131,6 +131,10 @@ for theme in (light, dark):
         a, b = sorted((luminance(colours[name]), luminance(colours["page"])))
         assert (b + 0.05) / (a + 0.05) >= 4.5, (name, colours[name], (b + 0.05) / (a + 0.05))
 PY
+sed 's/"validity": *{[^}]*}/"validity":{"verdict":"suspect","reasons":["Δpgscan_anon 123 for 456 pages: measure longer"]}/' e/runs.jsonl |
+	awk '{ sub(/pgscan_anon 123/, "pgscan_anon " NR); print }' >doubtful.jsonl
+check "runs of one reason are told together" bash -c "syslat report doubtful.jsonl -o doubtful.html &&
+	test \$(grep -c 'measure longer' doubtful.html) = 2 && test \$(grep -c ' and 19 like it: suspect' doubtful.html) = 2"
 sed 's/"arm1"/"<b>\&\\"arm"/g' e/runs.jsonl >evil.jsonl
 check "names of arms are no markup" bash -c "syslat report evil.jsonl -o evil.html && ! grep -q '<b>' evil.html && grep -q '&lt;b&gt;&amp;&quot;arm' evil.html"
 browser=$(command -v chromium || command -v google-chrome || true)
