@@ -7,46 +7,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/exit.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/options.h"
-#include "build_id.h"
-#include "config.h"
+#include "common.h"
 #include "engine/program.h"
 #include "engine/run.h"
 #include "gem_syslatency_options.h"
 
 #define PROGRAM "gem_syslatency"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	interrupted = number;
-}
-
-static int fail(enum exit_code code, const char *text)
-{
-	fprintf(stderr, PROGRAM ": %s\n", text);
-	return code;
-}
-
-/* What was printed has to arrive. */
-static int finish_output(void)
-{
-	if (fflush(stdout) == EOF || ferror(stdout))
-		return fail(EXIT_FAILED, "cannot write the result to standard output");
-	return EXIT_DONE;
-}
 
 /* Only IGT's flags: then everything is as IGT does it. */
 static bool only_igt_flags(int argc, char **argv)
@@ -319,8 +294,8 @@ static int report(const struct settings *settings, struct record *record, int ar
 	if (!error && path && *path)
 		error = program_write_record(path, record, &message);
 	if (error)
-		return fail(EXIT_FAILED, message.text);
-	if (finish_output() != EXIT_DONE)
+		return benchmark_fail(&gem_syslatency, EXIT_FAILED, message.text);
+	if (benchmark_finish_output(&gem_syslatency) != EXIT_DONE)
 		return EXIT_FAILED;
 	if (settings->run.pure_drop_in || settings->field_given)
 		for (size_t i = 0;
@@ -334,8 +309,8 @@ static int report(const struct settings *settings, struct record *record, int ar
 	if (json_is_true(json_at(record->counters, "samples.failed")))
 		return EXIT_FAILED;
 	if (record->latency.count == 0)
-		return fail(EXIT_FAILED,
-			    "no sample was taken: the run was too short or was stalled");
+		return benchmark_fail(&gem_syslatency, EXIT_FAILED,
+				      "no sample was taken: the run was too short or was stalled");
 	if (broke)
 		return EXIT_REGRESSION;
 	if (record->verdict == VERDICT_INVALID && !settings->run.pure_drop_in)
@@ -385,7 +360,7 @@ int main(int argc, char **argv)
 		.time_ns = 10 * NS_PER_S,
 		.run = {.benchmark = PROGRAM,
 			.priority = 99,
-			.interrupted = &interrupted,
+			.interrupted = &benchmark_interrupted,
 			.backend_settings = {.variant = VARIANT_STOCK}},
 	};
 	int64_t next_stall_ns = 0;
@@ -393,40 +368,22 @@ int main(int argc, char **argv)
 	struct message message = {""};
 	int first, error, code;
 
-	program_survive_failed_writes();
-	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
-	error = options_parse(gem_syslatency_rows, gem_syslatency_row_count, &settings, argc, argv,
-			      0, &first, &message);
-	if (error == OPTIONS_HELP) {
-		options_help(
-			stdout, PROGRAM " [-1bimn] [-t TIME] [-r US] [-f N] [options]",
-			"Measures how late the system wakes its tasks (wakeup), or how long a huge page "
-			"takes (thp), while memory is under load and pinned buffers hold it.",
-			gem_syslatency_rows, gem_syslatency_row_count);
-		return finish_output();
-	}
-	if (error == OPTIONS_VERSION) {
-		printf(PROGRAM " (syslatency) " SYSLATENCY_VERSION " " SYSLATENCY_BUILD "\n");
-		return finish_output();
-	}
-	if (!error && first < argc)
-		error = message_set(&message, -EINVAL, "'%s' is no option: see --help",
-				    argv[first]);
+	if (!benchmark_begin(&gem_syslatency, &settings, argc, argv, &first, &code))
+		return code;
+	error = benchmark_refuse_operands(argc, argv, first, &message);
 	if (!error)
 		error = resolve(&settings, &message);
 	if (error)
-		return fail(exit_code_of(error), message.text);
+		return benchmark_fail(&gem_syslatency, exit_code_of(error), message.text);
 	error = check_outputs(&settings, &message);
 	if (error) /* what cannot be written is no lack of this machine's: never 77 */
-		return fail(error == -EINVAL ? EXIT_USAGE : EXIT_FAILED, message.text);
+		return benchmark_fail(&gem_syslatency, error == -EINVAL ? EXIT_USAGE : EXIT_FAILED,
+				      message.text);
 	if (settings.time_ns < 0)
 		fprintf(stderr, PROGRAM ": measuring until stopped: end it with Ctrl-C\n");
-	program_catch_signals(on_signal);
-	if (settings.progress
-		    ? strcmp(settings.progress, "always") == 0 ||
-			      (strcmp(settings.progress, "auto") == 0 && isatty(STDERR_FILENO))
-		    : isatty(STDERR_FILENO)) {
+	benchmark_catch_signals();
+	if (program_wants_progress(settings.progress)) {
 		settings.run.progress = show_progress;
 	} else {
 		settings.run.progress = tell_stalls;
@@ -435,8 +392,8 @@ int main(int argc, char **argv)
 	error = run_execute(&settings.run, &record, &message);
 	cpu_list_free(&settings.run.cpus);
 	if (error)
-		return fail(exit_code_of(error),
-			    message.text[0] ? message.text : strerrordesc_np(-error));
+		return benchmark_fail(&gem_syslatency, exit_code_of(error),
+				      message.text[0] ? message.text : strerrordesc_np(-error));
 	code = report(&settings, record, argc, argv);
 	record_free(record);
 	return code;

@@ -97,12 +97,11 @@ static const char *const variant_choices[] = {"baseline", "stock", "mapping", "m
 static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
 static const char *const sched_choices[] = {"fifo", "other", NULL};
 static const char *const trace_choices[] = {"off", "light", "full", NULL};
-static const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
 #define AT(member) .offset = offsetof(struct settings, member)
 #define LONGEST_NS INT64_MAX
 
-const struct option_row gem_syslatency_rows[] = {
+static const struct option_row rows[] = {
 	{.kind = OPTION_SECTION, .long_name = "As in IGT's gem_syslatency"},
 	{.kind = OPTION_DURATION,
 	 .short_name = 't',
@@ -221,22 +220,14 @@ const struct option_row gem_syslatency_rows[] = {
 	 .argument = "NAME",
 	 AT(backend),
 	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm"},
-	{.kind = OPTION_STRING,
-	 .long_name = "device",
-	 .argument = "DEV",
-	 AT(run.backend_settings.device),
-	 .help = "DRM device: /dev/dri/... or pci:vendor=8086,device=ID,card=N"},
+	BENCHMARK_DEVICE_ROW(run.backend_settings.device),
 	{.kind = OPTION_CHOICE,
 	 .long_name = "variant",
 	 .argument = "NAME",
 	 AT(variant),
 	 .choices = variant_choices,
 	 .help = "how the pages are held: baseline (no gem load), stock, mapping, mlock"},
-	{.kind = OPTION_STRING,
-	 .long_name = "pin-method",
-	 .argument = "NAME",
-	 AT(run.backend_settings.pin_method),
-	 .help = "shm: vmsplice, io_uring or udmabuf (default: the best that works)"},
+	BENCHMARK_PIN_METHOD_ROW(run.backend_settings.pin_method),
 	{.kind = OPTION_SIZE,
 	 .long_name = "footprint",
 	 .argument = "SIZE",
@@ -316,27 +307,21 @@ const struct option_row gem_syslatency_rows[] = {
 	 .help = "write the events around the worst delays for ui.perfetto.dev"},
 
 	{.kind = OPTION_SECTION, .long_name = "Result"},
-	{.kind = OPTION_STRING,
-	 .long_name = "json",
-	 .argument = "FILE",
-	 AT(json),
-	 .help = "write the record (-: standard output, in place of the text)"},
+	BENCHMARK_JSON_ROW(json),
 	{.kind = OPTION_STRING,
 	 .long_name = "samples",
 	 .argument = "FILE",
 	 AT(run.samples_path),
 	 .help = "write every sample (.txt: text, else binary)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "arm",
-	 .argument = "NAME",
-	 AT(run.arm),
-	 .help = "name of the arm in the record"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "progress",
-	 .argument = "WHEN",
-	 AT(progress),
-	 .choices = progress_choices,
-	 .help = "auto (default: on a terminal), always, never"},
+	BENCHMARK_ARM_ROW(run.arm),
+	BENCHMARK_PROGRESS_ROW(progress),
 };
-const size_t gem_syslatency_row_count =
-	sizeof(gem_syslatency_rows) / sizeof(gem_syslatency_rows[0]);
+
+const struct benchmark gem_syslatency = {
+	.name = "gem_syslatency",
+	.usage = "gem_syslatency [-1bimn] [-t TIME] [-r US] [-f N] [options]",
+	.about = "Measures how late the system wakes its tasks (wakeup), or how long a huge page "
+		 "takes (thp), while memory is under load and pinned buffers hold it.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};

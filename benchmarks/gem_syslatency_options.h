@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/options.h"
+#include "common.h"
 #include "engine/run.h"
 
 /* What the user typed; resolve() in gem_syslatency.c makes run settings of it. */
@@ -24,8 +24,7 @@ struct settings {
 	bool threads_given, interval_given, warmup_given, seed_given, priority_given;
 };
 
-extern const struct option_row gem_syslatency_rows[];
-extern const size_t gem_syslatency_row_count;
+extern const struct benchmark gem_syslatency;
 
 /* Adds the load "@word" of @length bytes ("swap=1400M"), or gives the one that is there its size.
  */

@@ -5,20 +5,12 @@
  * to collapse_execute(), one table.
  */
 #include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpuset.h"
-#include "base/exit.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/options.h"
-#include "build_id.h"
-#include "config.h"
+#include "common.h"
 #include "engine/collapse.h"
-#include "engine/program.h"
 #include "record/arms.h"
 #include "reports/collapse_mail.h"
 #include "reports/metrics_text.h"
@@ -33,48 +25,29 @@ struct settings {
 	bool table, list;
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	interrupted = number;
-}
-
-static int fail(enum exit_code code, const char *text)
-{
-	fprintf(stderr, PROGRAM ": %s\n", text);
-	return code;
-}
-
-/* "65536" or "4096,65536": the first is the table's, the others a sweep. */
-static int option_pages_to_scan(void *data, const char *argument, struct message *message)
+static int add_pages_to_scan(void *data, const char *word, struct message *message)
 {
 	struct collapse_settings *collapse = &((struct settings *)data)->collapse;
+	int64_t value;
 
-	collapse->sweep_count = 0;
-	for (const char *at = argument;; at++) {
-		size_t length = strcspn(at, ",");
-		char word[32];
-		int64_t value;
-
-		snprintf(word, sizeof(word), "%.*s", (int)length, at);
-		if (parse_int64(word, 1, UINT32_MAX, &value) < 0)
-			return message_set(message, -EINVAL,
-					   "--pages-to-scan: '%s' is no number of pages: write "
-					   "it like 65536 or 4096,65536",
-					   word);
-		if (collapse->sweep_count == COLLAPSE_SWEEP_MOST)
-			return message_set(message, -EINVAL,
-					   "--pages-to-scan: more than %d numbers",
-					   COLLAPSE_SWEEP_MOST);
-		collapse->pages_to_scan[collapse->sweep_count++] = (uint64_t)value;
-		at += length;
-		if (!*at)
-			return 0;
-	}
+	if (parse_int64(word, 1, UINT32_MAX, &value) < 0)
+		return message_set(message, -EINVAL,
+				   "--pages-to-scan: '%s' is no number of pages: write it like "
+				   "65536 or 4096,65536",
+				   word);
+	if (collapse->sweep_count == COLLAPSE_SWEEP_MOST)
+		return message_set(message, -EINVAL, "--pages-to-scan: more than %d numbers",
+				   COLLAPSE_SWEEP_MOST);
+	collapse->pages_to_scan[collapse->sweep_count++] = (uint64_t)value;
+	return 0;
 }
 
-static const char *const progress_choices[] = {"auto", "always", "never", NULL};
+/* The first number is the table's, the others a sweep. */
+static int option_pages_to_scan(void *data, const char *argument, struct message *message)
+{
+	((struct settings *)data)->collapse.sweep_count = 0;
+	return benchmark_each_word(data, argument, add_pages_to_scan, message);
+}
 
 #define AT(member) .offset = offsetof(struct settings, member)
 
@@ -118,35 +91,24 @@ static const struct option_row rows[] = {
 	 AT(cpus),
 	 .help = "keep khugepaged on these CPUs while measuring"},
 	{.kind = OPTION_SECTION, .long_name = "Result"},
-	{.kind = OPTION_STRING,
-	 .long_name = "json",
-	 .argument = "FILE",
-	 AT(json),
-	 .help = "write the record (-: standard output, in place of the text)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "arm",
-	 .argument = "NAME",
-	 AT(collapse.arm),
-	 .help = "name of the arm in the record"},
+	BENCHMARK_JSON_ROW(json),
+	BENCHMARK_ARM_ROW(collapse.arm),
 	{.kind = OPTION_FLAG,
 	 .long_name = "table",
 	 AT(table),
 	 .help = "measure nothing: print the table of linux-mm, one column for each RECORD\n"
 		 "([NAME=]FILE; without a name: as posted, yours)"},
-	{.kind = OPTION_CHOICE,
-	 .long_name = "progress",
-	 .argument = "WHEN",
-	 AT(progress),
-	 .choices = progress_choices,
-	 .help = "auto (default: on a terminal), always, never"},
+	BENCHMARK_PROGRESS_ROW(progress),
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static void show_progress(void *data, const char *text)
-{
-	fprintf(stderr, "\r\033[K%s", text);
-	fflush(stderr);
-}
+static const struct benchmark benchmark = {
+	.name = PROGRAM,
+	.usage = PROGRAM " [options]  or  " PROGRAM " --table RECORD...",
+	.about = "Measures what khugepaged's scan and MADV_COLLAPSE cost, and what they do to "
+		 "their neighbours.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
 static int list_rows(void)
 {
@@ -158,7 +120,7 @@ static int list_rows(void)
 			printf("%s\n", names[i].group);
 		printf("  %-18s %s\n", names[i].name, names[i].summary);
 	}
-	return EXIT_DONE;
+	return benchmark_finish_output(&benchmark);
 }
 
 /* --table: records of other runs side by side. */
@@ -172,11 +134,11 @@ static int print_table(char **operands, size_t count)
 	int error;
 
 	if (count == 0)
-		return fail(EXIT_USAGE,
-			    "--table: give the records to print: --table A.json B.json");
+		return benchmark_fail(&benchmark, EXIT_USAGE,
+				      "--table: give the records to print: --table A.json B.json");
 	error = arm_set_read(operands, count, 1, &set, &message);
 	if (error)
-		return fail(exit_code_of(error), message.text);
+		return benchmark_fail(&benchmark, exit_code_of(error), message.text);
 	for (size_t i = 0; i < set->source_count && used < 16; i++) {
 		const struct arm_source *source = &set->sources[i];
 
@@ -191,9 +153,11 @@ static int print_table(char **operands, size_t count)
 		if (!names[i])
 			names[i] = used == 2 ? (i == 0 ? "as posted" : "yours") : "median";
 	if (used == 0)
-		error = fail(EXIT_FAILED, "--table: holds no record of " PROGRAM);
+		error = benchmark_fail(&benchmark, EXIT_FAILED,
+				       "--table: holds no record of " PROGRAM);
 	else if (collapse_mail_print(stdout, records, names, used) < 0 || fflush(stdout) == EOF)
-		error = fail(EXIT_FAILED, "cannot write the result to standard output");
+		error = benchmark_fail(&benchmark, EXIT_FAILED,
+				       "cannot write the result to standard output");
 	arm_set_free(set);
 	return error;
 }
@@ -238,6 +202,28 @@ static int print_text(const struct record *record, const void *data)
 	return metrics_text_verdict(stdout, record);
 }
 
+/* What the options say together: rows that exist, CPUs that are there. */
+static int resolve(struct settings *settings, struct cpu_list *cpus, struct message *message)
+{
+	int error = collapse_check_rows(settings->collapse.rows, message);
+
+	settings->collapse.runs = (unsigned int)settings->runs;
+	if (error || !settings->cpus)
+		return error;
+	settings->collapse.khugepaged_cpus = cpus;
+	error = cpu_list_parse(settings->cpus, cpus, message);
+	return error ? error : cpu_list_check(cpus, message);
+}
+
+static int execute(void *data, void (*show)(void *data, const char *text),
+		   struct record **ret_record, struct message *message)
+{
+	struct settings *settings = data;
+
+	settings->collapse.progress = show;
+	return collapse_execute(&settings->collapse, ret_record, message);
+}
+
 int main(int argc, char **argv)
 {
 	struct settings settings = {
@@ -245,58 +231,26 @@ int main(int argc, char **argv)
 		.collapse = {.window_ns = 20 * NS_PER_S,
 			     .pages_to_scan = {65536},
 			     .sweep_count = 1,
-			     .interrupted = &interrupted},
+			     .interrupted = &benchmark_interrupted},
 	};
 	struct message message = {""};
 	struct cpu_list cpus = {0};
-	struct record *record;
-	int first, error;
+	int first, code, error;
 
-	machine_set_root(getenv("SYSLATENCY_ROOT"));
-	error = options_parse(rows, ROWS, &settings, argc, argv, 0, &first, &message);
-	if (error == OPTIONS_HELP) {
-		options_help(
-			stdout, PROGRAM " [options]  or  " PROGRAM " --table RECORD...",
-			"Measures what khugepaged's scan and MADV_COLLAPSE cost, and what they "
-			"do to their neighbours.",
-			rows, ROWS);
-		return EXIT_DONE;
-	}
-	if (error == OPTIONS_VERSION) {
-		printf(PROGRAM " (syslatency) " SYSLATENCY_VERSION " " SYSLATENCY_BUILD "\n");
-		return EXIT_DONE;
-	}
-	if (!error && settings.list)
+	if (!benchmark_begin(&benchmark, &settings, argc, argv, &first, &code))
+		return code;
+	if (settings.list)
 		return list_rows();
-	if (!error && settings.table)
+	if (settings.table)
 		return print_table(argv + first, (size_t)(argc - first));
-	if (!error && first < argc)
-		error = message_set(&message, -EINVAL, "'%s' is no option: see --help",
-				    argv[first]);
+	error = benchmark_refuse_operands(argc, argv, first, &message);
 	if (!error)
-		error = collapse_check_rows(settings.collapse.rows, &message);
-	if (!error && settings.cpus) {
-		error = cpu_list_parse(settings.cpus, &cpus, &message);
-		if (!error)
-			error = cpu_list_check(&cpus, &message);
-		settings.collapse.khugepaged_cpus = &cpus;
-	}
+		error = resolve(&settings, &cpus, &message);
 	if (error)
-		return fail(exit_code_of(error), message.text);
-	if (program_check_outputs(settings.json, &message) < 0)
-		return fail(EXIT_FAILED, message.text);
-	settings.collapse.runs = (unsigned int)settings.runs;
-	program_catch_signals(on_signal);
-	if (program_wants_progress(settings.progress))
-		settings.collapse.progress = show_progress;
-	error = collapse_execute(&settings.collapse, &record, &message);
+		code = benchmark_fail(&benchmark, exit_code_of(error), message.text);
+	else
+		code = benchmark_measure(&benchmark, &settings, settings.json, settings.progress,
+					 execute, print_text, argc, argv);
 	cpu_list_free(&cpus);
-	if (settings.collapse.progress)
-		fprintf(stderr, "\r\033[K");
-	if (error)
-		return fail(exit_code_of(error),
-			    message.text[0] ? message.text : strerrordesc_np(-error));
-	error = program_finish(record, settings.json, argc, argv, print_text, NULL, &message);
-	record_free(record);
-	return error < 0 ? fail(EXIT_FAILED, message.text) : error;
+	return code;
 }

@@ -29,7 +29,8 @@ struct ranges {
 	const struct metric_series *worst; /* of what the row is about */
 	const struct metric_series *reference, *reference_fast;
 	double worst_range, reference_range;
-	double slowness; /* of the reference: its median beside the fastest that it can be, less 1 */
+	double slowness; /* of the reference: its median beside the fastest that it can be, less 1
+			  */
 };
 
 static void look_at(const struct metric_series *series, struct ranges *ranges)
@@ -103,11 +104,12 @@ bool collapse_runs_agree(const struct metric_table *table, unsigned int row, con
 			    "may give another median",
 			    name, 100 * ranges.reference_range);
 	else if (ranges.slowness > COLLAPSE_RANGE_MOST)
-		message_set(why, 0,
-			    "row %s: fixed work beside its runs took %.0f%% longer than when it was "
-			    "fastest: this machine, or its host, was busy for most of the time; "
-			    "another set of runs may be faster",
-			    name, 100 * ranges.slowness);
+		message_set(
+			why, 0,
+			"row %s: fixed work beside its runs took %.0f%% longer than when it was "
+			"fastest: this machine, or its host, was busy for most of the time; "
+			"another set of runs may be faster",
+			name, 100 * ranges.slowness);
 	else
 		return true;
 	return false;

@@ -14,7 +14,7 @@
 
 #define COLLAPSE_ROWS_MOST 64
 /* Group of the values that a row gave in a run: the row's index is in it. */
-#define COLLAPSE_GROUP(run, row) ((unsigned int)(run) * COLLAPSE_ROWS_MOST + (unsigned int)(row))
+#define COLLAPSE_GROUP(run, row) ((unsigned int)(run)*COLLAPSE_ROWS_MOST + (unsigned int)(row))
 
 /* Metrics of each row that time work which is always the same: "<row>_reference_p50_ns". */
 #define REFERENCE_METRIC "reference_p50_ns"

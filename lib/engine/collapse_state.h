@@ -54,7 +54,7 @@ bool collapse_row_wanted(const char *rows, const struct collapse_row *row);
 /* What became of one row over the runs. */
 struct collapse_outcome {
 	bool wanted;
-	int64_t took_ns; /* its last turn; 0: none yet */
+	int64_t took_ns;	   /* its last turn; 0: none yet */
 	unsigned int runs, broken; /* measured; of these, under conditions that were not met */
 	bool absent;
 	struct message why; /* absent: why; broken: the first reason */
@@ -80,7 +80,7 @@ struct collapse {
 	double clock_cost_ns;
 	struct collapse_samples reference; /* of the turn so far */
 	int zeros;			   /* descriptor of what the reference reads; -1: none */
-	json_t *answers; /* {row: {"collapsed" or errno name: calls}} */
+	json_t *answers;		   /* {row: {"collapsed" or errno name: calls}} */
 	struct thp_region region;
 	enum region_state state;
 	pid_t khugepaged; /* 0: not seen */
