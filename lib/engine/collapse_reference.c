@@ -60,13 +60,16 @@ void collapse_reference_put(struct collapse *collapse)
 {
 	struct collapse_samples *samples = &collapse->reference;
 
+	double fast_ns;
+
 	collapse_samples_sort(samples);
-	if (samples->count > 0) {
+	fast_ns = collapse_samples_at(samples, 0.01);
+	if (samples->count > 0)
 		collapse_put(collapse, REFERENCE_METRIC, "ns", false,
 			     collapse_samples_at(samples, 0.5),
 			     "fixed work beside (reading %d zero pages), p50", CLEARED_TIMES);
-		collapse_put(collapse, REFERENCE_FAST_METRIC, "ns", false,
-			     collapse_samples_at(samples, 0.01), "fixed work beside, p1");
-	}
+	if (isfinite(fast_ns)) /* a short window has too few for it */
+		collapse_put(collapse, REFERENCE_FAST_METRIC, "ns", false, fast_ns,
+			     "fixed work beside, p1");
 	samples->count = 0;
 }

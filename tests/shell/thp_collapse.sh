@@ -36,6 +36,8 @@ if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.khugepaged_passes' "$work/a.json" >/d
 else
 	check "without root the row says so" jq -e '[.notes[], .validity.reasons[]] | any(test("n/a"))' "$work/a.json"
 fi
+check "fixed work beside each row shows the machine's speed, and takes longer than a clock read" jq -e '[.metrics | to_entries[]
+	| select(.key | endswith("_reference_p50_ns")) | .value.value] | length >= 1 and min > 100' "$work/a.json"
 check "every knob is as it was" test "$(knobs)" = "$before"
 check "a verdict in words" grep -qE '^(valid|suspect|invalid)$' "$work/a.out"
 expect "the table of the mail, two columns" 0 '^ +posted +ours$' thp_collapse --table posted="$work/a.json" ours="$work/a.json"
@@ -93,6 +95,16 @@ if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.khugepaged_passes' "$work/a.json" >/d
 	planted "khugepaged is started anew" 'khugepaged was started anew' restart_khugepaged
 	planted "a busy neighbour" 'others used [0-9]+% of a CPU' busy
 	check "every knob is as it was, after the faults" test "$(knobs)" = "$before"
+fi
+
+# --- where khugepaged's process cannot be seen ---
+if [ "$(id -u)" -eq 0 ] && jq -e '.metrics.khugepaged_passes' "$work/a.json" >/dev/null && unshare -pf --mount-proc true 2>/dev/null; then
+	unshare -pf --mount-proc thp_collapse --size 64M --window 0.5 --runs 1 --rows khugepaged --json "$work/hidden.json" >/dev/null 2>&1
+	check "its processor time is n/a, its passes are not" jq -e '.metrics.khugepaged_passes.value > 0 and .metrics.khugepaged_table_cpu_ns.value == null' "$work/hidden.json"
+	check "and the record says why it is not valid" jq -e '.validity.verdict != "valid" and (.notes | any(test("khugepaged cannot be seen")))' "$work/hidden.json"
+	one_line_error "it cannot be moved either" 77 'cannot be seen here' unshare -pf --mount-proc thp_collapse --size 64M --khugepaged-cpus 0
+else
+	skip "its processor time is n/a, its passes are not" "no pid namespace, or no scan rows here"
 fi
 
 # --- interruption ---
