@@ -61,6 +61,8 @@ static const struct claim file_cache_claims[] = {
 		.why = "reclaim scanned nearly no file page: there was free memory for all that was read",
 		.advice = "lower --limit, or measure longer so that the files fill the memory",
 		.failure = CLAIM_CASTS_DOUBT,
+		.own = "derived.group_reclaim",
+		.own_least = 1,
 	},
 	{.name = NULL},
 };

@@ -33,6 +33,8 @@ static const struct claim swap_claims[] = {
 		.bound = 1024,
 		.why = "nearly nothing was swapped out: memory was not short",
 		.advice = "lower --limit, or give the load more: --load swap=SIZE",
+		.own = "derived.group_swapped_pages",
+		.own_least = 256,
 	},
 	{
 		.name = "the anonymous LRU is scanned",
@@ -41,6 +43,8 @@ static const struct claim swap_claims[] = {
 		.bound = 1024,
 		.why = "reclaim did not look at anonymous pages, where the buffers' pages are",
 		.advice = "make swap (--swap zram:SIZE) and lower --limit",
+		.own = "derived.group_reclaim",
+		.own_least = 1,
 	},
 	{
 		/* pages of the footprint are scanned too, so this asks less than a full turn of

@@ -17,6 +17,12 @@
  *   derived.thp_attempts		mappings that the thp measure made
  *   derived.thp_hits			of these, the ones that became one huge page
  *   derived.limit_hits			times that the group's limit was hit (v1, v2)
+ *   derived.group_reclaim		what the run's own group shows of reclaim: pages scanned in
+ *it (v2), else limit hits, pages swapped out and refaults (v1) derived.group_swapped_pages
+ *pages that left the group for swap, at least about so many
+ *
+ * The last two exist where the loads have a group of their own. /proc/vmstat counts the reclaim of
+ * the whole machine, a neighbour's too: a claim that rests on it names the group's part in "own".
  */
 enum claim_test {
 	CLAIM_AT_LEAST,	      /* witness >= bound */
@@ -39,6 +45,8 @@ struct claim {
 	const char *fallback; /* another witness for kernels without the first; NULL: then not
 				 provable */
 	enum claim_failure failure;
+	const char *own;  /* path of what the run's own group must show as well; NULL: nothing */
+	double own_least; /* of that; where it does not exist nothing is held against the run */
 };
 
 #endif

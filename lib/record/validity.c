@@ -93,6 +93,50 @@ static double risen(const json_t *view, const char *level)
 	return most;
 }
 
+/* Sum of those of @paths that exist; NaN when none does. */
+static double sum_of_known(const json_t *view, const char *const *paths, size_t count)
+{
+	double sum = NAN;
+
+	for (size_t i = 0; i < count; i++) {
+		double value = view_number(view, paths[i]);
+
+		if (!isnan(value))
+			sum = (isnan(sum) ? 0 : sum) + fmax(value, 0);
+	}
+	return sum;
+}
+
+/*
+ * What the run's own group shows of reclaim and of swap. v2 counts the pages scanned and, of late,
+ * swapped out in each group. v1 counts neither: there a limit that was hit, a swap that grew and
+ * pages that came back tell that something was reclaimed, not how much was looked at.
+ */
+static int derive_group(json_t *derived, const struct record *record, const json_t *view,
+			double page_bytes)
+{
+	static const char *const signs[] = {
+		"counters.memcg.limit_hits", "counters.memcg.workingset_refault_anon",
+		"counters.memcg.workingset_refault_file", "counters.memcg.workingset_refault"};
+	double reclaim = view_number(view, "counters.memcg.pgscan");
+	double swapped = view_number(view, "counters.memcg.pswpout");
+	double rise = view_number(view, "counters.memcg.swap_rise_bytes") / page_bytes;
+
+	if (!record->scope || strcmp(record->scope, "memcg") != 0)
+		return 0;
+	if (isnan(reclaim)) {
+		reclaim = sum_of_known(view, signs, sizeof(signs) / sizeof(*signs));
+		if (!isnan(reclaim) && rise > 0)
+			reclaim += rise;
+	}
+	/* Without refaults counted by kind a steady swap does not show: then it proves nothing. */
+	if (isnan(swapped))
+		swapped =
+			fmax(rise, 0) + view_number(view, "counters.memcg.workingset_refault_anon");
+	return put_number(derived, "group_reclaim", reclaim) |
+	       put_number(derived, "group_swapped_pages", swapped);
+}
+
 static json_t *derive(const struct record *record, const json_t *view)
 {
 	double page_bytes = (double)sysconf(_SC_PAGESIZE), attempts, hits;
@@ -119,6 +163,7 @@ static json_t *derive(const struct record *record, const json_t *view)
 	error |= put_number(derived, "thp_attempts", attempts);
 	error |= put_number(derived, "thp_hits", hits);
 	error |= put_number(derived, "limit_hits", view_number(view, "counters.memcg.limit_hits"));
+	error |= derive_group(derived, record, view, page_bytes);
 	if (error) {
 		json_decref(derived);
 		return NULL;
@@ -168,6 +213,22 @@ static void tell_failure(struct record *record, const struct claim *claim, const
 		      claim->why ? claim->why : "", claim->advice ? claim->advice : "");
 }
 
+/* The witness is the machine's: was any of it in the run's own group? */
+static void judge_own(const struct judgement *judgement, const struct claim *claim,
+		      const char *path, double witness)
+{
+	double own = view_number(judgement->view, claim->own);
+
+	if (isnan(own) || own >= claim->own_least)
+		return;
+	record_reason(judgement->record,
+		      claim->failure == CLAIM_CASTS_DOUBT ? VERDICT_SUSPECT : VERDICT_INVALID,
+		      "not so: %s: the machine's %s is %.10g, but the run's own group shows %.10g "
+		      "(%s, at least %.10g is wanted): a neighbour was reclaimed; %s",
+		      claim->name, short_name(path), witness, own, short_name(claim->own),
+		      claim->own_least, claim->advice ? claim->advice : "");
+}
+
 static void judge_claim(const struct judgement *judgement, const struct claim *claim)
 {
 	bool ratio = claim->test == CLAIM_RATIO_AT_LEAST || claim->test == CLAIM_RATIO_AT_MOST;
@@ -188,6 +249,8 @@ static void judge_claim(const struct judgement *judgement, const struct claim *c
 	}
 	if (!holds(claim, witness, reference))
 		tell_failure(judgement->record, claim, path, witness, reference);
+	else if (claim->own)
+		judge_own(judgement, claim, path, witness);
 }
 
 void record_judge(struct record *record, const struct claim *const *claims, size_t count)

@@ -167,6 +167,26 @@ static const char *scan_advice(const struct judgement *judgement, double file)
 	return "memory was not short; lower --limit, add --load swap, or measure longer (-t)";
 }
 
+/*
+ * /proc/vmstat counts the reclaim of every group. true: none of it was in the run's own, and that
+ * is said.
+ */
+static bool reclaim_was_others(const struct judgement *judgement, double anon)
+{
+	double own = view_number(judgement->view, "derived.group_reclaim");
+
+	if (isnan(own) || own >= 1 || anon <= 0)
+		return false;
+	record_reason(
+		judgement->record, VERDICT_INVALID,
+		"the anon lists of the run's group were not scanned: Δpgscan_anon %.0f is the "
+		"machine's, a neighbour's reclaim; the group itself was not reclaimed (limit "
+		"hit %.0f times, nothing scanned, swapped out or read back); %s",
+		anon, view_number_or(judgement->view, "derived.limit_hits", 0),
+		scan_advice(judgement, 0));
+	return true;
+}
+
 static bool multi_generational(const struct judgement *judgement)
 {
 	const char *state = view_text(judgement->view, "environment.mglru");
@@ -209,11 +229,17 @@ static void judge_scan(const struct judgement *judgement, enum variant variant)
 	double anon = view_number(judgement->view, "counters.vmstat.pgscan_anon");
 	double file = view_number_or(judgement->view, "counters.vmstat.pgscan_file", 0);
 	double pinned = view_number_or(judgement->view, "derived.pinned_pages", 0);
+	double own = view_number(judgement->view, "counters.memcg.pgscan");
 
 	if (isnan(anon)) {
 		judge_scan_unseen(judgement);
 		return;
 	}
+	if (reclaim_was_others(judgement, anon))
+		return;
+	/* v2 counts what was scanned in the group, anon and file together: no more was anon. */
+	if (!isnan(own) && anon > own)
+		anon = own;
 	if (anon <= 0 ||
 	    (variant == VARIANT_STOCK && !multi_generational(judgement) && anon < pinned))
 		record_reason(

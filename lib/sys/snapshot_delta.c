@@ -136,6 +136,24 @@ static int put_entry(json_t *counters, const struct snapshot_entry *entry,
 			json_integer(vmstat || !entry->level ? delta : entry->value));
 }
 
+/*
+ * By how much the group's swapped-out memory grew: the level alone does not tell. v1 has it in
+ * memory.stat, v2 in memory.swap.current.
+ */
+static int put_group_swap(json_t *counters, const struct snapshot *before,
+			  const struct snapshot *after)
+{
+	static const char *const names[] = {"memcg.swap", "memcg.swap_usage_bytes"};
+	json_t *group = json_object_get(counters, "memcg");
+	int64_t was, is;
+
+	for (size_t i = 0; group && i < sizeof(names) / sizeof(*names); i++)
+		if (snapshot_get(before, names[i], &was) == 0 &&
+		    snapshot_get(after, names[i], &is) == 0)
+			return json_put(group, "swap_rise_bytes", json_integer(is - was));
+	return 0;
+}
+
 /* Steal by CPU number; nothing when nothing was stolen. */
 static int put_steal(json_t *counters, const struct snapshot *before, const struct snapshot *after)
 {
@@ -225,7 +243,8 @@ json_t *snapshot_delta(const struct snapshot *before, const struct snapshot *aft
 	for (size_t i = 0; !error && i < after->count; i++)
 		error = put_entry(counters, &after->entries[i],
 				  find_entry(before, after->entries[i].name, &hint));
-	if (error || put_steal(counters, before, after) || put_clocks(counters, before, after) ||
+	if (error || put_group_swap(counters, before, after) ||
+	    put_steal(counters, before, after) || put_clocks(counters, before, after) ||
 	    put_processors(counters, before, after)) {
 		json_decref(counters);
 		return NULL;

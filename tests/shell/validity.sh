@@ -74,6 +74,27 @@ run -t 1 --load gem --limit 512M --footprint 64M --swap none --variant mlock
 verdict "mlock is seen as mlock" '(.validity.reasons | all(test("not the variant") | not))
 	and .load_stats.gem.observed_mlock_pages >= 14000'
 
+# --- a neighbour whose group is reclaimed hard: /proc/vmstat counts that, and it is not ours ---
+gem_syslatency -t 30 --sched other --load swap --limit 64M --swap zram:256M --json "$work/neighbour.json" >/dev/null 2>"$work/err" &
+neighbour=$!
+for _ in $(seq 300); do
+	sleep 0.1
+	for child in $(cat "/proc/$neighbour/task/$neighbour/children" 2>/dev/null); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" = sampler ] && break 2
+	done
+done
+run -t 2 --load gem --limit 512M --footprint 64M --swap none
+still=$(kill -0 "$neighbour" 2>/dev/null && echo yes)
+kill -INT "$neighbour" 2>/dev/null
+wait "$neighbour" 2>/dev/null
+if [ -n "$still" ] && jq -e '.counters.vmstat.pgscan_anon > 16384' "$record" >/dev/null; then
+	verdict "a neighbour's reclaim does not stand in for ours" '.validity.verdict == "invalid"
+		and (.validity.reasons | any(test("a neighbour.s reclaim; the group itself was not reclaimed")))'
+	check "whose own group did show it" jq -e '.counters.memcg | .workingset_refault_anon > 256 or .pgscan > 256 or .limit_hits > 0' "$work/neighbour.json"
+else
+	skip "a neighbour's reclaim does not stand in for ours" "the neighbour could not be made: $(head -c 200 "$work/err" | tr '\n' ' ')"
+fi
+
 # --- a load that ends before its time is a condition, not a result ---
 gem_syslatency -t 4 --load swap --limit 256M --swap zram:512M --json "$record" >/dev/null 2>"$work/err" &
 pid=$!

@@ -189,7 +189,7 @@ static void test_group_v1(void **state)
 	json_t *delta;
 
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.stat",
-			"cache 4096\npgfault 5\ntotal_pgfault 50\ninactive_anon 8192\n");
+			"cache 4096\nswap 8192\npgfault 5\ntotal_pgfault 50\ninactive_anon 8192\n");
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.failcnt", "3\n");
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.limit_in_bytes", "1073741824\n");
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.usage_in_bytes", "100\n");
@@ -200,13 +200,15 @@ static void test_group_v1(void **state)
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.oom_control",
 			"oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
 	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.stat",
-			"cache 4096\npgfault 9\ntotal_pgfault 90\ninactive_anon 4096\n");
+			"cache 4096\nswap 4096\npgfault 9\ntotal_pgfault 90\ninactive_anon 4096\n");
 	after = take(&group);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "memcg.failcnt"), 7);
 	assert_int_equal(number_at(delta, "memcg.limit_hits"), 7);
 	assert_int_equal(number_at(delta, "memcg.oom_kills"), 1);
 	assert_int_equal(number_at(delta, "memcg.pgfault"), 4);
+	assert_int_equal(number_at(delta, "memcg.swap"), 4096);
+	assert_int_equal(number_at(delta, "memcg.swap_rise_bytes"), -4096);
 	assert_int_equal(number_at(delta, "memcg.inactive_anon"), 4096);
 	assert_int_equal(number_at(delta, "memcg.limit_bytes"), 1073741824);
 	assert_int_equal(number_at(delta, "memcg.version"), 1);
@@ -227,7 +229,9 @@ static void test_group_v2(void **state)
 			"low 0\nhigh 2\nmax 4\noom 0\noom_kill 0\n");
 	fake_root_write(&root, "/sys/fs/cgroup/g/memory.max", "max\n");
 	fake_root_write(&root, "/sys/fs/cgroup/g/memory.current", "77\n");
+	fake_root_write(&root, "/sys/fs/cgroup/g/memory.swap.current", "4096\n");
 	before = take(&group);
+	fake_root_write(&root, "/sys/fs/cgroup/g/memory.swap.current", "12288\n");
 	fake_root_write(&root, "/sys/fs/cgroup/g/memory.events",
 			"low 0\nhigh 2\nmax 9\noom 0\noom_kill 2\n");
 	fake_root_write(&root, "/sys/fs/cgroup/g/memory.stat", "anon 8192\npgscan 25\n");
@@ -237,6 +241,7 @@ static void test_group_v2(void **state)
 	assert_int_equal(number_at(delta, "memcg.high_hits"), 0);
 	assert_int_equal(number_at(delta, "memcg.oom_kills"), 2);
 	assert_int_equal(number_at(delta, "memcg.pgscan"), 20);
+	assert_int_equal(number_at(delta, "memcg.swap_rise_bytes"), 8192);
 	assert_int_equal(number_at(delta, "memcg.anon"), 8192);
 	assert_int_equal(number_at(delta, "memcg.usage_bytes"), 77);
 	assert_null(json_at(delta, "memcg.limit_bytes"));
