@@ -395,6 +395,8 @@ int main(int argc, char **argv)
 		return benchmark_fail(&gem_syslatency, exit_code_of(error),
 				      message.text[0] ? message.text : strerrordesc_np(-error));
 	code = report(&settings, record, argc, argv);
+	if (message.text[0])
+		fprintf(stderr, PROGRAM ": %s\n", message.text);
 	record_free(record);
 	return code;
 }

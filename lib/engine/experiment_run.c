@@ -18,9 +18,11 @@
 #include "engine/experiment_stop.h"
 #include "record/record.h"
 #include "sys/environment.h"
+#include "sys/knob.h"
 
 #define LOCK_WAIT_S 25 /* longer than a keeper's grace */
 #define ATTEMPTS 2
+#define GUARDIANS_NS (30 * NS_PER_S)
 
 /* One execution of the plan. */
 struct execution {
@@ -111,6 +113,25 @@ static void stop_if_hopeless(struct execution *execution, const struct command_r
 	execution->stop = true;
 }
 
+/* What the run before has left to its guardian process must not disturb this one. */
+static void await_guardians(struct execution *execution)
+{
+	int64_t deadline_ns = clock_now_ns() + GUARDIANS_NS;
+	int unfinished = 0;
+
+	while (knobs_count_unfinished(&unfinished) == 0 && unfinished > 0) {
+		if (interrupted(execution))
+			return;
+		if (clock_now_ns() >= deadline_ns) {
+			note(execution,
+			     "the guardian process of a run before has not put everything "
+			     "back (stopped?): the next run begins all the same");
+			return;
+		}
+		clock_sleep_for(20 * NS_PER_MS);
+	}
+}
+
 static int command_once(struct execution *execution, size_t arm, struct command_result *result,
 			struct message *message)
 {
@@ -127,6 +148,7 @@ static int command_once(struct execution *execution, size_t arm, struct command_
 	if (unlink(execution->session->record_path) < 0 && errno != ENOENT)
 		return message_set_errno(message, -errno, "cannot remove %s",
 					 execution->session->record_path);
+	await_guardians(execution);
 	return command_execute(&settings, result, message);
 }
 

@@ -196,28 +196,43 @@ void loads_begin(struct load_process *processes, size_t count)
 	}
 }
 
-void loads_stop(struct load_process *processes, size_t count, int64_t deadline_ns)
+/* true: it has ended. */
+static bool await_end(struct load_process *process, int64_t deadline_ns)
+{
+	struct knobs *knobs = process->load.settings.knobs;
+	pid_t pid = process->child.pid;
+
+	if (pid <= 0)
+		return true;
+	if (child_wait(&process->child, deadline_ns, &process->status) != 0)
+		return false;
+	/* A failure on the way out counts as a death too. */
+	if (atomic_load(&process->load.shared->state) != LOAD_DONE)
+		process->died = true;
+	if (knobs)
+		knobs_disown_process(knobs, pid);
+	return true;
+}
+
+void loads_stop(struct load_process *processes, size_t count, int64_t asked_until_ns,
+		int64_t killed_until_ns)
 {
 	/* Deaths before the request are told from ends that follow it. */
 	loads_poll(processes, count, NULL);
 	for (size_t i = 0; i < count; i++)
 		atomic_store(&processes[i].load.shared->stop, 1);
+	for (size_t i = 0; i < count; i++)
+		processes[i].stuck = !await_end(&processes[i], asked_until_ns);
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].stuck)
+			kill(processes[i].child.pid, SIGKILL); /* not reaped: still this child */
 	for (size_t i = 0; i < count; i++) {
 		struct load_process *process = &processes[i];
-		struct knobs *knobs = process->load.settings.knobs;
-		pid_t pid = process->child.pid;
+		int64_t grace_ns = killed_until_ns - clock_now_ns();
 
-		if (pid <= 0)
-			continue;
-		if (child_wait(&process->child, deadline_ns, &process->status) == 0) {
-			/* A failure on the way out counts as a death too. */
-			if (atomic_load(&process->load.shared->state) != LOAD_DONE)
-				process->died = true;
-			if (knobs)
-				knobs_disown_process(knobs, pid);
-			continue;
-		}
-		child_kill(&process->child, KILL_GRACE_NS, knobs);
+		if (process->stuck)
+			process->stuck = child_kill(&process->child, grace_ns > 0 ? grace_ns : 0,
+						    process->load.settings.knobs) < 0;
 	}
 }
 
@@ -287,7 +302,8 @@ json_t *loads_statistics(const struct load_process *processes, size_t count, dou
 void loads_free(struct load_process *processes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		child_kill(&processes[i].child, KILL_GRACE_NS, processes[i].load.settings.knobs);
+		child_kill(&processes[i].child, processes[i].stuck ? 0 : KILL_GRACE_NS,
+			   processes[i].load.settings.knobs);
 		release(&processes[i]);
 	}
 }

@@ -12,6 +12,7 @@ struct load_process {
 	struct load load; /* shared memory inside */
 	struct child child;
 	bool died;  /* ended before it was asked to */
+	bool stuck; /* did not end, not even by SIGKILL: the guardian goes on with it */
 	int status; /* of waitpid, when ended */
 	uint64_t ops_at_begin, bytes_at_begin;
 	uint64_t extra_at_begin[LOAD_EXTRA];
@@ -41,8 +42,12 @@ void loads_begin(struct load_process *processes, size_t count);
 /* 0; -ECHILD with the name and why in @message when one died. */
 int loads_poll(struct load_process *processes, size_t count, struct message *message);
 
-/* Asks all to stop, waits until @deadline_ns, kills the rest. */
-void loads_stop(struct load_process *processes, size_t count, int64_t deadline_ns);
+/*
+ * Asks all to stop, waits until @asked_until_ns, kills the rest all at once, and waits for those
+ * until @killed_until_ns: a process that waits in the kernel may outlive even that.
+ */
+void loads_stop(struct load_process *processes, size_t count, int64_t asked_until_ns,
+		int64_t killed_until_ns);
 
 /*
  * The "load_stats" object: per load {"ops", "ops_per_s", "bytes", "bytes_per_s", "offered_per_s",

@@ -205,7 +205,7 @@ static int run_pressure(struct pin_cycle *cycle, struct message *why)
 	snapshot_free(before);
 	snapshot_free(after);
 	pin_lanes_stop(cycle);
-	loads_stop(&load, 1, clock_now_ns() + NS_PER_S);
+	loads_stop(&load, 1, clock_now_ns() + NS_PER_S, clock_now_ns() + 3 * NS_PER_S);
 	loads_free(&load, 1);
 	return error;
 }

@@ -31,9 +31,37 @@ static void judge(struct run *run)
 	record_judge(run->record, claims, count);
 }
 
+/*
+ * A run ends within 2 s of its time, whatever is stuck. After the sampler's end (1.2 s at most, see
+ * engine/sampler.c) loads are asked, then killed, and the guardian answers or goes on alone. Where
+ * the explanation of a trace took the time, each step still has a little.
+ */
+#define LOADS_ASKED_NS (1300 * NS_PER_MS)
+#define LOADS_KILLED_NS (1500 * NS_PER_MS)
+#define PUT_BACK_NS (1750 * NS_PER_MS)
+#define LEAST_NS (100 * NS_PER_MS)
+
+static int64_t end_of_step(const struct run *run, int64_t after_ns)
+{
+	int64_t least_ns = clock_now_ns() + LEAST_NS;
+
+	return run->end_ns + after_ns > least_ns ? run->end_ns + after_ns : least_ns;
+}
+
 static void stop_everything(struct run *run)
 {
-	loads_stop(run->loads, run->load_count, clock_now_ns() + 1 * NS_PER_S);
+	if (!run->end_ns) /* it came to no window: its time is over now */
+		run->end_ns = clock_now_ns();
+	loads_stop(run->loads, run->load_count, end_of_step(run, LOADS_ASKED_NS),
+		   end_of_step(run, LOADS_KILLED_NS));
+	for (size_t i = 0; i < run->load_count; i++)
+		if (run->loads[i].stuck)
+			record_note(
+				run->record,
+				"the %s load (pid %d) was killed and does not end (waits in the "
+				"kernel): the guardian process goes on with it",
+				run->loads[i].load.settings.ops->name,
+				(int)run->loads[i].child.pid);
 	sampler_free(run->sampler);
 	run->sampler = NULL;
 }
@@ -126,7 +154,7 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 {
 	struct run run = {.settings = settings, .message = message};
 	struct machine_memory memory;
-	struct message undo_message;
+	struct message undo_message = {""};
 	int nice_before = getpriority(PRIO_PROCESS, 0);
 	int dma_latency_fd = -1;
 	int error, undo_error;
@@ -152,13 +180,16 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 
 	error = execute(&run);
 
+	knobs_end_by(run.knobs, end_of_step(&run, PUT_BACK_NS));
 	undo_error = knobs_close(run.knobs, &undo_message);
 	if (dma_latency_fd >= 0)
 		close(dma_latency_fd);
 	setpriority(PRIO_PROCESS, 0, nice_before);
 	if (undo_error)
-		record_note(run.record, "not everything could be put back: %s", undo_message.text);
+		record_note(run.record, "not everything is put back: %s", undo_message.text);
 	if (!error) {
+		message_set(message, 0, undo_error ? "not everything is put back: %.480s" : "%s",
+			    undo_message.text);
 		*ret_record = run.record;
 		run.record = NULL;
 	}

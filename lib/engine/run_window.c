@@ -292,7 +292,10 @@ int run_measure(struct run *run)
 				   : INT64_MAX);
 	run->end_ns = clock_now_ns();
 	tell_progress(run, RUN_STOPPING, 0);
-	sampler_stop(run->sampler, &run->stall_ns);
+	if (sampler_stop(run->sampler, &run->stall_ns) == -ETIMEDOUT)
+		record_note(run->record,
+			    "the sampler was killed and does not end (waits in the kernel): the "
+			    "guardian process goes on with it");
 	if (error)
 		return error;
 	error = snapshot_take(group, &run->after);

@@ -20,7 +20,7 @@
 #define START_LIMIT_NS (20 * NS_PER_S)
 #define STOP_LIMIT_NS (750 * NS_PER_MS)
 #define KILL_GRACE_NS (200 * NS_PER_MS)
-#define SINK_LIMIT_NS NS_PER_S
+#define SINK_LIMIT_NS (1100 * NS_PER_MS) /* from the request to stop on */
 
 /* Delays below are not worth a look at steal: it comes in ticks of 10 ms. */
 #define STEAL_LEAST_NS NS_PER_MS
@@ -409,7 +409,7 @@ static int end_process(struct sampler *sampler)
 int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns)
 {
 	struct sampler_shared *shared = sampler->process.shared;
-	int64_t deadline_ns = clock_now_ns() + STOP_LIMIT_NS;
+	int64_t begin_ns = clock_now_ns(), deadline_ns = begin_ns + STOP_LIMIT_NS;
 	bool running = true;
 	int status, error = 0;
 
@@ -433,8 +433,8 @@ int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns)
 	}
 	fill_in_steal(sampler);
 	if (sampler->sink)
-		sampler->sink_error = sample_sink_finish(
-			sampler->sink, clock_now_ns() + SINK_LIMIT_NS, &sampler->sink_message);
+		sampler->sink_error = sample_sink_finish(sampler->sink, begin_ns + SINK_LIMIT_NS,
+							 &sampler->sink_message);
 	*ret_stall_ns = sampler->stall_ns;
 	return error;
 }

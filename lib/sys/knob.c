@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "sys/knob_guardian.h"
+#include "sys/knob_internal.h"
 #include "sys/knob_journal.h"
 #include "sys/knob_lock.h"
 #include "sys/knob_mount.h"
@@ -29,17 +30,7 @@
 #include "sys/knob_record.h"
 
 #define LOCK_RETRY_NS (50 * NS_PER_MS)
-/* For a guardian that was not asked, and undoes because its socket ended. */
-#define UNDO_LIMIT_NS (60 * NS_PER_S)
-
-struct knobs {
-	int socket;
-	int directory_fd;
-	int lock_fd; /* held by the guardian as well */
-	pid_t guardian;
-	const volatile sig_atomic_t *interrupted; /* NULL: nothing ends a wait */
-	char journal_name[JOURNAL_NAME_BYTES];
-};
+#define SEND_LIMIT_MS 10000
 
 /* Kept clear of 0, 1 and 2, which the guardian gives to /dev/null. */
 static int above_stdio(int fd)
@@ -60,7 +51,8 @@ static int start_guardian(struct knobs *knobs, struct guardian *guardian, struct
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return message_set_errno(message, -errno, "socketpair");
-	knobs->socket = above_stdio(pair[0]);
+	knobs->line.socket = above_stdio(pair[0]);
+	guardian_limit_sends(knobs->line.socket, SEND_LIMIT_MS);
 	guardian->socket = above_stdio(pair[1]);
 	guardian->program_pidfd = above_stdio(process_pidfd(getpid()));
 	/* No signal may end the guardian before it ignores them, and no handler run in it. */
@@ -87,7 +79,8 @@ int knobs_open(struct knobs **ret_knobs, const char *program, struct message *me
 
 	if (!knobs)
 		return message_set_errno(message, -ENOMEM, "transaction");
-	*knobs = (struct knobs){.socket = -1, .directory_fd = -1, .lock_fd = -1};
+	*knobs = (struct knobs){
+		.line = {.socket = -1, .end_by_ns = INT64_MAX}, .directory_fd = -1, .lock_fd = -1};
 	snprintf(guardian.program_name, sizeof(guardian.program_name), "%s", program);
 	result = journal_create(program, &guardian.journal, message);
 	if (result < 0)
@@ -104,7 +97,7 @@ int knobs_open(struct knobs **ret_knobs, const char *program, struct message *me
 	/* The program keeps the folder, for the case that the guardian is killed. */
 	knobs->directory_fd = guardian.journal.directory_fd;
 	close(guardian.journal.fd);
-	result = guardian_ask(knobs->socket, GUARDIAN_MARK, 0, NULL, NULL, NULL, message);
+	result = guardian_ask(&knobs->line, GUARDIAN_MARK, 0, NULL, NULL, NULL, message);
 	if (result < 0) {
 		knobs_close(knobs, NULL);
 		return result;
@@ -122,106 +115,19 @@ void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted)
 	knobs->interrupted = interrupted;
 }
 
-void knobs_forget(struct knobs *knobs)
-{
-	if (!knobs)
-		return;
-	if (knobs->socket >= 0)
-		close(knobs->socket);
-	if (knobs->directory_fd >= 0)
-		close(knobs->directory_fd);
-	if (knobs->lock_fd >= 0)
-		close(knobs->lock_fd);
-	free(knobs);
-}
-
-/* The guardian was killed: the program undoes its journal itself. */
-static int undo_alone(struct knobs *knobs, struct message *message)
-{
-	struct journal_content content;
-	struct journal journal;
-	enum journal_state state;
-	int result;
-
-	/* The dead guardian's lock is still held here; it is taken again while undoing. */
-	lock_release(knobs->lock_fd);
-	knobs->lock_fd = -1;
-	result = journal_claim(knobs->directory_fd, knobs->journal_name, getpid(), &journal,
-			       &content, &state, message);
-	if (result < 0)
-		return result;
-	if (state == JOURNAL_ABANDONED)
-		result = journal_undo(&journal, &content, getpid(), message);
-	else if (state == JOURNAL_STALE)
-		journal_remove(&journal);
-	else
-		result = message_set(message, -EBUSY, "the guardian does not answer");
-	journal_content_free(&content);
-	journal_close(&journal);
-	return result;
-}
-
-/* Its end, or false when it does not come: a guardian may be stopped, or stuck in the kernel. */
-static bool guardian_ended(const struct knobs *knobs, int64_t limit_ns)
-{
-	int64_t deadline_ns = clock_now_ns() + limit_ns;
-
-	for (;;) {
-		pid_t got = waitpid(knobs->guardian, NULL, WNOHANG);
-
-		if (got > 0 || (got < 0 && errno != EINTR))
-			return true;
-		if (clock_now_ns() >= deadline_ns)
-			return false;
-		clock_sleep_for(NS_PER_MS);
-	}
-}
-
-int knobs_close(struct knobs *knobs, struct message *message)
-{
-	const uint64_t unanswered = UINT64_MAX;
-	uint64_t goes_on = unanswered;
-	struct message why = {0};
-	bool ended;
-	int result;
-
-	if (!knobs)
-		return 0;
-	result = guardian_ask(knobs->socket, GUARDIAN_CLOSE, 0, NULL, &goes_on, NULL, &why);
-	/* Where nothing could be asked (no descriptor left), the end of the socket asks. */
-	close(knobs->socket);
-	knobs->socket = -1;
-	if (goes_on == unanswered) {
-		ended = guardian_ended(knobs, result == -EPIPE ? NS_PER_S : UNDO_LIMIT_NS);
-		goes_on = !ended && result != -EPIPE;
-		if (result == -EPIPE)
-			result = undo_alone(knobs, &why);
-		else if (ended && faccessat(knobs->directory_fd, knobs->journal_name, F_OK, 0) < 0)
-			result = 0;
-	} else if (!goes_on) {
-		guardian_ended(knobs, NS_PER_S);
-	}
-	if (result < 0)
-		message_set(message, result, "%.400s; %s", why.text,
-			    goes_on ? "its guardian process goes on trying for 5 minutes"
-				    : "put it back with: syslat check --restore");
-	knobs_forget(knobs);
-	return result;
-}
-
 size_t knobs_mark(const struct knobs *knobs)
 {
 	uint64_t mark;
 
 	/* Without a guardian nothing can be undone to a mark: then the mark that undoes nothing. */
-	if (guardian_ask(knobs->socket, GUARDIAN_MARK, 0, NULL, &mark, NULL, NULL) < 0)
+	if (guardian_ask(&knobs->line, GUARDIAN_MARK, 0, NULL, &mark, NULL, NULL) < 0)
 		return SIZE_MAX;
 	return (size_t)mark;
 }
 
 int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message)
 {
-	return guardian_ask(knobs->socket, GUARDIAN_UNDO, mark, NULL, NULL, NULL, message);
+	return guardian_ask(&knobs->line, GUARDIAN_UNDO, mark, NULL, NULL, NULL, message);
 }
 
 static int add(struct knobs *knobs, enum undo_verb verb, const char *const *fields,
@@ -232,12 +138,12 @@ static int add(struct knobs *knobs, enum undo_verb verb, const char *const *fiel
 
 	if (result < 0)
 		return message_set_errno(message, result, "%.100s", fields[0]);
-	return guardian_ask(knobs->socket, GUARDIAN_ADD, 0, line, ret_sequence, NULL, message);
+	return guardian_ask(&knobs->line, GUARDIAN_ADD, 0, line, ret_sequence, NULL, message);
 }
 
 static void drop(struct knobs *knobs, uint64_t sequence)
 {
-	guardian_ask(knobs->socket, GUARDIAN_DROP, sequence, NULL, NULL, NULL, NULL);
+	guardian_ask(&knobs->line, GUARDIAN_DROP, sequence, NULL, NULL, NULL, NULL);
 }
 
 /* The machine-wide lock, once and until everything is undone. */
@@ -250,7 +156,7 @@ int knobs_lock(struct knobs *knobs, struct message *message)
 	if (knobs->lock_fd >= 0)
 		return 0;
 	for (;;) {
-		result = guardian_ask(knobs->socket, GUARDIAN_LOCK, 0, NULL, NULL, &fd, &holder);
+		result = guardian_ask(&knobs->line, GUARDIAN_LOCK, 0, NULL, NULL, &fd, &holder);
 		if (result == 0) {
 			knobs->lock_fd = fd;
 			return 0;
@@ -417,7 +323,7 @@ int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, stru
 
 void knobs_disown_swap(struct knobs *knobs, const char *device)
 {
-	guardian_ask(knobs->socket, GUARDIAN_DISOWN, UNDO_SWAP, device, NULL, NULL, NULL);
+	guardian_ask(&knobs->line, GUARDIAN_DISOWN, UNDO_SWAP, device, NULL, NULL, NULL);
 }
 
 int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message)
@@ -456,7 +362,7 @@ void knobs_disown_process(struct knobs *knobs, pid_t pid)
 	if (!knobs)
 		return;
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	guardian_ask(knobs->socket, GUARDIAN_DISOWN, UNDO_PROCESS, text, NULL, NULL, NULL);
+	guardian_tell(&knobs->line, GUARDIAN_DISOWN, UNDO_PROCESS, text);
 }
 
 int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message)

@@ -74,7 +74,8 @@ int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message);
 
 /* The caller's child @pid; undo: SIGKILL through a pidfd, checked by its start time. */
 int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message);
-void knobs_disown_process(struct knobs *knobs, pid_t pid); /* it was reaped; NULL accepted */
+/* It was reaped; NULL accepted. Waits for nobody. */
+void knobs_disown_process(struct knobs *knobs, pid_t pid);
 
 /* Policy, priority, nice and affinity of a task that is not ours (khugepaged); undo: as it was. */
 int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message);
@@ -84,8 +85,15 @@ size_t knobs_mark(const struct knobs *knobs);
 int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message);
 
 /*
+ * From now on nothing here waits beyond @deadline_ns: what the guardian has not done by then it
+ * goes on with while the program ends. NULL is accepted.
+ */
+void knobs_end_by(struct knobs *knobs, int64_t deadline_ns);
+
+/*
  * Undoes all, ends the guardian, frees. First error, with what could not be put back in @message
- * (the journal then stays for "syslat check --restore"). NULL is accepted.
+ * (the journal then stays for "syslat check --restore"). NULL is accepted. -EBUSY: the guardian
+ * lives and is not done (knobs_end_by(), or it was stopped).
  * A forked child must not call this; knobs_forget() only frees its copy.
  */
 int knobs_close(struct knobs *knobs, struct message *message);
@@ -99,5 +107,8 @@ int knobs_restore(int *ret_count, struct message *message);
 
 /* Journals whose program and guardian are both dead (what --restore would undo). */
 int knobs_count_abandoned(int *ret_count);
+
+/* Journals whose program is dead and whose guardian lives: the machine is not yet as it was. */
+int knobs_count_unfinished(int *ret_count);
 
 #endif

@@ -57,12 +57,27 @@ int guardian_answer(int socket, const struct guardian_reply *reply, int fd);
 /* The forked process; descriptors in @guardian are kept, all others are closed. */
 void guardian_main(struct guardian *guardian) __attribute__((noreturn));
 
+/* The program's end of the line to its guardian. */
+struct guardian_line {
+	int socket;
+	int64_t end_by_ns; /* no answer is waited for beyond it; INT64_MAX: no such time */
+};
+
 /*
  * Sends a request of @operation (@text may be NULL) and waits for the reply; its error and message
  * are passed on. @ret_fd (may be NULL): descriptor that came with it, or -1.
- * -EPIPE: the guardian is gone, or has not answered in 10 s (60 s where it undoes).
+ * -EPIPE: the guardian is gone, or has not answered in 10 s (60 s where it undoes), or by the time
+ * that the line has.
  */
-int guardian_ask(int socket, enum guardian_operation operation, uint64_t value, const char *text,
-		 uint64_t *ret_value, int *ret_fd, struct message *message);
+int guardian_ask(const struct guardian_line *line, enum guardian_operation operation,
+		 uint64_t value, const char *text, uint64_t *ret_value, int *ret_fd,
+		 struct message *message);
+
+/* Most that a request may wait for room in the socket, which a stopped guardian does not empty. */
+void guardian_limit_sends(int socket, int limit_ms);
+
+/* The same without an answer to wait for, for what may also stay undone: nothing blocks. */
+void guardian_tell(const struct guardian_line *line, enum guardian_operation operation,
+		   uint64_t value, const char *text);
 
 #endif

@@ -362,15 +362,20 @@ static void note_done(void *data, const struct undo_record *record)
 	journal_mark_done(data, record->sequence);
 }
 
+static int64_t at_most(int64_t wanted_ns, int64_t limit_ns)
+{
+	return wanted_ns < limit_ns ? wanted_ns : limit_ns;
+}
+
 int journal_undo(const struct journal *journal, struct journal_content *content, pid_t spare,
-		 struct message *message)
+		 int64_t limit_ns, struct message *message)
 {
 	struct journal writable = *journal;
 	struct undo_context context = {
 		.program = spare,
-		.process_ns = 10 * NS_PER_S,
-		.busy_ns = 5 * NS_PER_S,
-		.swap_ns = 30 * NS_PER_S,
+		.process_ns = at_most(10 * NS_PER_S, limit_ns),
+		.busy_ns = at_most(5 * NS_PER_S, limit_ns),
+		.swap_ns = at_most(30 * NS_PER_S, limit_ns),
 		.done = note_done,
 		.data = &writable,
 	};
@@ -378,7 +383,7 @@ int journal_undo(const struct journal *journal, struct journal_content *content,
 
 	if (undo_list_is_global(&content->list)) {
 		lock_fd = lock_acquire(journal->directory_fd, "syslatency restore", getpid(),
-				       message);
+				       at_most(lock_wait_ns(), limit_ns), message);
 		if (lock_fd < 0)
 			return lock_fd;
 	}

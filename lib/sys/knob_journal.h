@@ -72,8 +72,11 @@ int journal_claim(int directory_fd, const char *name, pid_t self, struct journal
 		  struct journal_content *ret_content, enum journal_state *ret_state,
 		  struct message *message);
 
-/* Undoes a claimed journal and removes it when nothing is left. */
+/*
+ * Undoes a claimed journal and removes it when nothing is left. No single step waits for longer
+ * than @limit_ns (INT64_MAX: as long as is usual).
+ */
 int journal_undo(const struct journal *journal, struct journal_content *content, pid_t spare,
-		 struct message *message);
+		 int64_t limit_ns, struct message *message);
 
 #endif

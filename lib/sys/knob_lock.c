@@ -50,9 +50,10 @@ int lock_try(int directory_fd, const char *program, pid_t pid, struct message *m
 	return message_set(message, result, "%s", *holder ? holder : "another program");
 }
 
-int lock_acquire(int directory_fd, const char *program, pid_t pid, struct message *message)
+int lock_acquire(int directory_fd, const char *program, pid_t pid, int64_t wait_ns,
+		 struct message *message)
 {
-	int64_t wait_ns = lock_wait_ns(), deadline_ns = clock_now_ns() + wait_ns;
+	int64_t deadline_ns = clock_now_ns() + wait_ns;
 	struct message holder = {0};
 
 	for (;;) {

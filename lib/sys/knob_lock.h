@@ -15,8 +15,9 @@
 /* Descriptor that holds the lock; -EBUSY with "held by NAME (pid N)" in @message. */
 int lock_try(int directory_fd, const char *program, pid_t pid, struct message *message);
 
-/* As lock_try, again until lock_wait_ns() is over. */
-int lock_acquire(int directory_fd, const char *program, pid_t pid, struct message *message);
+/* As lock_try, again until @wait_ns is over. */
+int lock_acquire(int directory_fd, const char *program, pid_t pid, int64_t wait_ns,
+		 struct message *message);
 
 /* Gives the lock up for every descriptor of this open file, and closes this one. */
 void lock_release(int fd);

@@ -72,6 +72,14 @@ bool process_alive(pid_t pid, uint64_t start_ticks)
 	       state != 'X';
 }
 
+bool process_stopped(pid_t pid)
+{
+	uint64_t ticks;
+	char state;
+
+	return read_stat(pid, &state, &ticks) == 0 && (state == 'T' || state == 't');
+}
+
 int process_pidfd(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -17,6 +17,9 @@ int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
 /* Is it there and not a zombie? */
 bool process_alive(pid_t pid, uint64_t start_ticks);
 
+/* Was it stopped by a signal? */
+bool process_stopped(pid_t pid);
+
 /* A pidfd, or -1 where the kernel has none (before 5.3, some sandboxes). */
 int process_pidfd(pid_t pid);
 

@@ -47,11 +47,50 @@ static int visit(int directory_fd, const char *name, bool undo, bool *ret_abando
 	if (state == JOURNAL_ABANDONED) {
 		*ret_abandoned = true;
 		if (undo)
-			result = journal_undo(&journal, &content, 0, message);
+			result = journal_undo(&journal, &content, 0, INT64_MAX, message);
 	}
 	journal_content_free(&content);
 	journal_close(&journal);
 	return result;
+}
+
+/* A guardian holds its journal's lock; the name says whose journal it is. */
+static bool is_unfinished(int directory_fd, const char *name)
+{
+	struct journal_content content;
+	enum journal_state state;
+	struct journal journal;
+	bool guarded;
+	uint64_t ticks;
+
+	if (process_start_ticks((pid_t)strtol(name, NULL, 10), &ticks) != -ESRCH ||
+	    journal_claim(directory_fd, name, 0, &journal, &content, &state, NULL) < 0)
+		return false;
+	guarded = journal.fd < 0;
+	journal_content_free(&content);
+	journal_close(&journal);
+	return guarded;
+}
+
+int knobs_count_unfinished(int *ret_count)
+{
+	int directory_fd = journal_open_directory(false, NULL);
+	struct dirent *entry;
+	DIR *directory;
+
+	*ret_count = 0;
+	if (directory_fd < 0)
+		return directory_fd == -ENOENT ? 0 : directory_fd;
+	directory = fdopendir(directory_fd);
+	if (!directory) {
+		close(directory_fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(directory)))
+		*ret_count += has_suffix(entry->d_name, ".journal") &&
+			      is_unfinished(directory_fd, entry->d_name);
+	closedir(directory);
+	return 0;
 }
 
 static int visit_all(bool undo, int *ret_count, struct message *message)

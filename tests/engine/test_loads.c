@@ -176,7 +176,7 @@ static void waiting_goes_on_after_its_deadline(void **state)
 		-ETIMEDOUT);
 	assert_non_null(strstr(message.text, "slow"));
 	assert_int_equal(loads_poll(processes, 2, &message), 0);
-	loads_stop(processes, 2, clock_now_ns() + 5 * NS_PER_S);
+	loads_stop(processes, 2, clock_now_ns() + 5 * NS_PER_S, clock_now_ns() + 7 * NS_PER_S);
 	assert_false(processes[0].died);
 	assert_false(processes[1].died);
 	loads_free(processes, 2);
@@ -194,7 +194,7 @@ static void a_deaf_load_is_killed_at_the_deadline(void **state)
 			 0);
 	pid = process.child.pid;
 	begin_ns = clock_now_ns();
-	loads_stop(&process, 1, begin_ns + 200 * NS_PER_MS);
+	loads_stop(&process, 1, begin_ns + 200 * NS_PER_MS, begin_ns + 2 * NS_PER_S);
 	assert_in_range(clock_now_ns() - begin_ns, 190 * NS_PER_MS, 2 * NS_PER_S);
 	assert_int_equal(kill(pid, 0), -1);
 	loads_free(&process, 1);

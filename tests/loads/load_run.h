@@ -111,7 +111,7 @@ static inline void run_end(struct load_run *run)
 	int64_t begin_ns = clock_now_ns();
 
 	if (run->process.load.shared)
-		loads_stop(&run->process, 1, begin_ns + 10 * NS_PER_S);
+		loads_stop(&run->process, 1, begin_ns + 10 * NS_PER_S, begin_ns + 12 * NS_PER_S);
 	run->stop_ns = clock_now_ns() - begin_ns;
 	loads_free(&run->process, 1);
 	snapshot_free(run->before);

@@ -184,7 +184,7 @@ static int hold_lock(void)
 	int directory_fd = journal_open_directory(true, &message), fd;
 
 	assert_true(directory_fd >= 0);
-	fd = lock_acquire(directory_fd, "test_kill", getpid(), &message);
+	fd = lock_acquire(directory_fd, "test_kill", getpid(), lock_wait_ns(), &message);
 	close(directory_fd);
 	if (fd < 0)
 		fail_msg("%s", message.text);
