@@ -84,7 +84,7 @@ static void tell_range(const struct ranges *ranges, const char *name, struct mes
 }
 
 bool collapse_runs_agree(const struct metric_table *table, unsigned int row, const char *name,
-			 struct message *why)
+			 bool reference_counts, struct message *why)
 {
 	struct ranges ranges = {0};
 
@@ -97,6 +97,8 @@ bool collapse_runs_agree(const struct metric_table *table, unsigned int row, con
 	look_at_speed(&ranges);
 	if (ranges.worst && ranges.worst_range > COLLAPSE_RANGE_MOST)
 		tell_range(&ranges, name, why);
+	else if (!reference_counts)
+		return true;
 	else if (ranges.reference_range > COLLAPSE_RANGE_MOST)
 		message_set(why, 0,
 			    "row %s: fixed work beside its runs differs by %.0f%% of the median: "

@@ -25,8 +25,10 @@
  * what the row is about (its first metric, its passes, the p50s of its calls) and at the reference
  * beside it: does that differ between runs, or was it mostly slower than it can be (p50 beside p1)?
  * false: @why says what differs, by how much, and by how much the reference does.
+ * @reference_counts: false where the reference alone says nothing, because what the row measures
+ * may itself be the other thread on the core.
  */
 bool collapse_runs_agree(const struct metric_table *table, unsigned int row, const char *name,
-			 struct message *why);
+			 bool reference_counts, struct message *why);
 
 #endif

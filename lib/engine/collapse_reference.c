@@ -4,7 +4,7 @@
  * differ and this differs as much, it is the machine that changed its speed. A call that clears one
  * small page again and again, because that is what a call of MADV_COLLAPSE over huge memory mostly
  * does, and because it shows best when another thread (a neighbour's, on another virtual machine)
- * runs on the same core: such calls take half as long again, where a call that does nothing takes a
+ * runs on the same core: such calls take a third longer, where a call that does nothing takes a
  * tenth more.
  */
 #include <errno.h>
