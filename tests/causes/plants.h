@@ -42,6 +42,7 @@
 
 /* Shared between the test and the plant. */
 struct plant_diary {
+	_Atomic bool ready; /* what the plant needs is there: the run may begin */
 	_Atomic size_t count;
 	struct {
 		int64_t begin_ns, end_ns; /* end 0: still at it */
@@ -69,6 +70,22 @@ static inline void plant_done(void)
 	plant_diary->acts[atomic_load(&plant_diary->count) - 1].end_ns = clock_now_ns();
 }
 
+static inline void plant_on_cpu0(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* From here on only its own CPU. */
+static inline void plant_is_ready(void)
+{
+	plant_on_cpu0();
+	atomic_store(&plant_diary->ready, true);
+}
+
 /* How much of the time from @from_ns to @to_ns the plant was at it. */
 static inline int64_t plant_overlap_ns(int64_t from_ns, int64_t to_ns)
 {
@@ -84,15 +101,6 @@ static inline int64_t plant_overlap_ns(int64_t from_ns, int64_t to_ns)
 		sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 	}
 	return sum_ns;
-}
-
-static inline void plant_on_cpu0(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 static inline void plant_write(const char *path, const char *text)
@@ -116,7 +124,7 @@ static inline void plant_eagerly(bool eager)
 
 static inline void plant_hog(void)
 {
-	plant_on_cpu0();
+	plant_is_ready();
 	plant_eagerly(true);
 	for (;;) {
 		int64_t until_ns;
@@ -137,7 +145,6 @@ static inline void plant_compaction(void)
 	char *memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	plant_on_cpu0();
 	if (memory == MAP_FAILED)
 		return;
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
@@ -145,6 +152,7 @@ static inline void plant_compaction(void)
 		memory[at] = 1;
 	for (size_t at = 0; at < bytes; at += 2 * page)
 		madvise(memory + at, page, MADV_DONTNEED);
+	plant_is_ready();
 	for (;;) {
 		plant_eagerly(true);
 		plant_begin();
@@ -160,7 +168,7 @@ static inline void plant_shrinker(void)
 {
 	char path[64];
 
-	plant_on_cpu0();
+	plant_is_ready();
 	for (;;) {
 		for (int i = 0; i < 60000; i++) {
 			snprintf(path, sizeof(path), "/tmp/syslatency-no-such-%d-%d", getpid(), i);
@@ -203,6 +211,7 @@ static inline pid_t plant_find_sampler(pid_t parent)
 
 static inline void plant_stop(void)
 {
+	plant_is_ready();
 	for (;;) {
 		pid_t sampler = plant_find_sampler(getppid());
 
@@ -225,7 +234,6 @@ static inline void plant_flood(void)
 	struct ip_mreqn group = {.imr_address.s_addr = htonl(INADDR_LOOPBACK)};
 	int one = 1, sender = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	plant_on_cpu0();
 	setrlimit(RLIMIT_NOFILE, &limit);
 	to.sin_addr.s_addr = inet_addr("239.77.7.7");
 	group.imr_multiaddr = to.sin_addr;
@@ -241,6 +249,7 @@ static inline void plant_flood(void)
 			setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
 	}
 	setsockopt(sender, IPPROTO_IP, IP_MULTICAST_IF, &group, sizeof(group));
+	plant_is_ready();
 	for (;;) {
 		plant_begin();
 		sendto(sender, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
@@ -292,7 +301,7 @@ static inline void plant_collapse(void)
 	long done = 0;
 	int pidfd;
 
-	plant_on_cpu0();
+	plant_is_ready();
 	while (!(sampler = plant_find_sampler(getppid())))
 		clock_sleep_for(PLANT_PAUSE_NS / 10);
 	pidfd = (int)syscall(SYS_pidfd_open, sampler, 0);
@@ -315,10 +324,14 @@ static inline pid_t plant_start(plant_function *plant, const char *name)
 	pid_t parent = getpid(), child;
 
 	child = fork();
+	for (int i = 0; child > 0 && i < 1000 && !atomic_load(&plant_diary->ready); i++)
+		clock_sleep_for(10 * NS_PER_MS);
 	if (child != 0)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, name);
+	/* On a busy machine it still has its turns. */
+	setpriority(PRIO_PROCESS, 0, -20);
 	if (getppid() == parent)
 		plant();
 	_exit(1);

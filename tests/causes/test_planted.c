@@ -93,7 +93,11 @@ static void judge(const struct planted *plant, const struct record *record, int6
 	const json_t *entry;
 	size_t i;
 
-	snprintf(outcome->said, sizeof(outcome->said), "none of the worst delays is the plant's");
+	snprintf(outcome->said, sizeof(outcome->said),
+		 "none of the worst delays is the plant's, which was at it %zu times, for %.1f ms "
+		 "of the window",
+		 atomic_load(&plant_diary->count),
+		 (double)plant_overlap_ns(begin_ns, begin_ns + WINDOW_NS) / 1e6);
 	json_array_foreach (record->causes, i, entry) {
 		if (!is_of_plant(plant, entry, begin_ns)) {
 			outcome->foreign++;
