@@ -101,7 +101,12 @@ static void forget_cpu(struct replay *replay, int32_t cpu)
 	}
 }
 
-static void gather_evidence(const struct replay *replay, const struct trace_event *event,
+static bool is_real_time(int32_t priority)
+{
+	return priority >= 0 && priority < 100;
+}
+
+static void gather_evidence(struct replay *replay, const struct trace_event *event,
 			    struct explanation *explanation)
 {
 	const struct subject *subject = &replay->subject;
@@ -116,6 +121,12 @@ static void gather_evidence(const struct replay *replay, const struct trace_even
 		snprintf(explanation->stack, sizeof(explanation->stack), "%s", event->name);
 	} else if (event->kind == TRACE_SWITCH && event->other == subject->tid) {
 		explanation->switched_in = true;
+	} else if (event->kind == TRACE_SWITCH && event->tid == subject->tid &&
+		   event->value == STATE_RUNNABLE && event->priority >= 100) {
+		const struct replay_task *task = replay_task(replay, subject->tid);
+
+		if (task && is_real_time(task->priority))
+			explanation->displacer_tid = event->other;
 	}
 }
 

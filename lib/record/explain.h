@@ -122,8 +122,10 @@ struct explanation {
 	/* evidence */
 	int64_t silent_ns; /* longest time without any event on the CPU */
 	int64_t anon_pages, file_pages, scanned_pages; /* by tasks on this CPU, in the window */
-	bool switched_in;  /* the moment at which the task ran was seen */
-	int32_t waker_tid; /* last that woke the task out of a sleep; 0: an interrupt in idle */
+	bool switched_in;      /* the moment at which the task ran was seen */
+	int32_t displacer_tid; /* ordinary task that the CPU went to while the real-time task could
+				  run; 0: none */
+	int32_t waker_tid;     /* last that woke the task out of a sleep; 0: an interrupt in idle */
 	char waker_comm[16];
 	int32_t holder_tid; /* whom the waker had waited for itself, at the end of such a chain; 0:
 			       none */

@@ -225,6 +225,13 @@ static void say_task_cause(struct words *words, const struct explanation *explan
 		return;
 	}
 	say_task(words, main);
+	if (main->tid != 0 && main->tid == explanation->displacer_tid) {
+		say(words,
+		    " was given CPU %d though the sampler could run: the share of ordinary "
+		    "tasks (deadline server or real-time throttling)",
+		    explanation->window.cpu);
+		return;
+	}
 	say(words, " held CPU %d", explanation->window.cpu);
 	if (main->phase == EXPLAIN_DISPATCH || main->phase == EXPLAIN_OFF_CPU)
 		say(words, main->priority >= 0 && main->priority < 100 ? ""

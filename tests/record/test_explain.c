@@ -456,6 +456,27 @@ static void test_sleep_until_compaction_ends(void **state)
 	assert_says(&e, "compact (pid 400) was in compaction, and the sampler waited for it");
 }
 
+/* What takes the CPU from a FIFO task for an ordinary one is the share that is kept for those. */
+static void test_displaced_by_an_ordinary_task(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(10, 0, SAMPLER, STATE_RUNNABLE, "sampler", LOAD, "load", 120),
+		switched(900, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(920, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_says(&e, "load (pid 200) was given CPU 0 though the sampler could run");
+	/* An ordinary sampler takes turns with the others. */
+	events[0].priority = 120;
+	events[2].priority = 120;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_says(&e, "load (pid 200) held CPU 0");
+}
+
 static void test_preempted_interval(void **state)
 {
 	const struct trace_event events[] = {
@@ -618,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_spins_while_another_collapses),
 		cmocka_unit_test(test_queue_for_a_lock),
 		cmocka_unit_test(test_sleep_until_compaction_ends),
+		cmocka_unit_test(test_displaced_by_an_ordinary_task),
 		cmocka_unit_test(test_preempted_interval),
 		cmocka_unit_test(test_lost_events_are_unknown),
 		cmocka_unit_test(test_no_events_at_all),
