@@ -23,7 +23,7 @@ static void make_id(char id[37])
 		 (unsigned int)(low >> 48), (unsigned long long)(low & UINT64_C(0xffffffffffff)));
 }
 
-struct record *record_new(const char *benchmark)
+struct record *record_new_blank(const char *benchmark)
 {
 	struct record *record = calloc(1, sizeof(*record));
 
@@ -34,8 +34,6 @@ struct record *record_new(const char *benchmark)
 	record->pinned_bytes = -1;
 	record->throttle_gaps = record->throttle_total_us = -1;
 	record->block = record->order = -1;
-	make_id(record->id);
-	clock_rfc3339(record->started, sizeof(record->started));
 	record->benchmark = benchmark ? strdup(benchmark) : NULL;
 	record->status = strdup("ok");
 	record->trace_level = strdup("off");
@@ -46,6 +44,17 @@ struct record *record_new(const char *benchmark)
 		record_free(record);
 		return NULL;
 	}
+	return record;
+}
+
+struct record *record_new(const char *benchmark)
+{
+	struct record *record = record_new_blank(benchmark);
+
+	if (!record)
+		return NULL;
+	make_id(record->id);
+	clock_rfc3339(record->started, sizeof(record->started));
 	return record;
 }
 
@@ -63,6 +72,7 @@ void record_free(struct record *record)
 		free(record->loads[i]);
 	free(record->loads);
 	free(record->histogram);
+	free(record->sparse);
 	free(record->per_cpu);
 	free(record->pin_method);
 	free(record->release_context);

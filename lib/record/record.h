@@ -36,7 +36,9 @@ struct record {
 
 	bool has_latency, has_corrected;
 	struct latency_summary latency, corrected;
-	struct histogram *histogram;		    /* observed; NULL: none */
+	struct histogram *histogram; /* observed; NULL: none */
+	struct histogram_sparse
+		*sparse; /* in its place where it was read in part (record/store.h) */
 	struct latency_summary phases[3];	    /* map, populate, unmap; count 0: null */
 	double igt_cycles, igt_mean_us, igt_max_us; /* NaN: null */
 
@@ -65,7 +67,14 @@ struct record {
 
 /* id, started, NaNs and -1s are filled; NULL without memory. */
 struct record *record_new(const char *benchmark);
+/* The same without id and started: "". For what has its own. */
+struct record *record_new_blank(const char *benchmark);
 void record_free(struct record *record);
+
+static inline bool record_has_histogram(const struct record *record)
+{
+	return record->histogram || record->sparse;
+}
 
 /* New reference with every key of docs/record.schema.json in a fixed order. */
 json_t *record_to_json(const struct record *record);

@@ -391,7 +391,6 @@ static int read_identity(const json_t *json, struct record *record, struct messa
 	const json_t *interrupted = given(json, "interrupted");
 	int error;
 
-	record->id[0] = record->started[0] = '\0';
 	if ((error = read_fixed(json, "id", record->id, sizeof(record->id), message)) ||
 	    (error = read_text(json, "arm", &record->arm, message)) ||
 	    (error = read_text(json, "variant", &record->variant, message)) ||
@@ -477,7 +476,7 @@ int record_from_json(const json_t *json, struct record **ret_record, struct mess
 				   RECORD_SCHEMA, schema ? schema : "none");
 	if (!benchmark)
 		return wrong(message, "", "benchmark", "a string");
-	record = record_new(benchmark);
+	record = record_new_blank(benchmark);
 	if (!record)
 		return -ENOMEM;
 	if ((error = read_identity(json, record, message)) ||

@@ -15,13 +15,17 @@ int arm_samples_merge(const struct arm_set *set, const struct comparison *compar
 	for (size_t i = 0; i < set->arms[arm].record_count; i++) {
 		const struct record *record = set->arms[arm].records[i];
 
-		if (!record->histogram || !comparison_takes(record, &comparison->options))
+		if (!record_has_histogram(record) ||
+		    !comparison_takes(record, &comparison->options))
 			continue;
 		if (!samples.merged)
 			samples.merged = calloc(1, sizeof(*samples.merged));
 		if (!samples.merged)
 			return -ENOMEM;
-		histogram_merge(samples.merged, record->histogram);
+		if (record->sparse)
+			histogram_merge_sparse(samples.merged, record->sparse);
+		else
+			histogram_merge(samples.merged, record->histogram);
 		if (record->has_latency && record->latency.max_ns > samples.max_ns)
 			samples.max_ns = record->latency.max_ns;
 		samples.runs++;

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_shared.h"
 #include "base/parallel.h"
 #include "record/record.h"
 #include "record/store_internal.h"
@@ -22,7 +24,7 @@ static bool is_record(const char *line, size_t size)
 {
 	struct record *record;
 
-	if (store_parse_line(line, size, true, &record, NULL) < 0)
+	if (store_parse_line(line, size, NULL, &record, NULL) < 0)
 		return false;
 	record_free(record);
 	return true;
@@ -222,7 +224,7 @@ struct parsing {
 		int error;
 	} * lines;
 	size_t count;
-	bool whole;
+	struct json_shared *shared; /* NULL: whole records */
 };
 
 static void parse_one(void *data, size_t index)
@@ -230,7 +232,8 @@ static void parse_one(void *data, size_t index)
 	struct parsing *parsing = data;
 	struct line *line = &parsing->lines[index];
 
-	line->error = store_parse_line(line->text, line->size, parsing->whole, &line->record, NULL);
+	line->error =
+		store_parse_line(line->text, line->size, parsing->shared, &line->record, NULL);
 }
 
 /* Lines that are not blank; *ret_open: the last lacks its newline. */
@@ -267,7 +270,7 @@ static int split_lines(const char *text, size_t size, struct parsing *parsing, b
 static int read_lines(const char *path, const char *text, size_t size, bool whole,
 		      struct list *list, bool *ret_torn, struct message *message)
 {
-	struct parsing parsing = {.whole = whole};
+	struct parsing parsing = {.shared = whole ? NULL : json_shared_new()};
 	bool open;
 	int error = split_lines(text, size, &parsing, &open);
 
@@ -286,12 +289,13 @@ static int read_lines(const char *path, const char *text, size_t size, bool whol
 		} else {
 			struct record *none;
 
-			error = store_parse_line(line->text, line->size, true, &none, &why);
+			error = store_parse_line(line->text, line->size, NULL, &none, &why);
 			error = message_set(message, error ? error : line->error,
 					    "%s: line %zu: %s", path, line->number, why.text);
 		}
 	}
 	free(parsing.lines);
+	json_shared_free(parsing.shared);
 	return error;
 }
 
@@ -303,43 +307,78 @@ static int read_text(const char *path, const char *text, size_t size, bool whole
 	struct record *record;
 
 	if (newline && !is_record(text, (size_t)(newline - text)) &&
-	    store_parse_line(text, size, true, &record, NULL) == 0)
+	    store_parse_line(text, size, NULL, &record, NULL) == 0)
 		return list_add(list, record);
 	return read_lines(path, text, size, whole, list, ret_torn, message);
 }
 
-/* All of @fd after @head. */
-static int slurp(int fd, const char *head, size_t head_size, char **ret_text, size_t *ret_size)
+/* What is left to read of a regular file; 0: not known. */
+static size_t rest_size(int fd)
 {
-	size_t size = head_size, capacity = 2 * head_size + (1 << 16);
-	char *text = malloc(capacity), *longer;
+	struct stat status;
+	off_t at = lseek(fd, 0, SEEK_CUR);
 
-	if (text && head_size)
-		memcpy(text, head, head_size);
-	while (text) {
-		ssize_t got = read(fd, text + size, capacity - size);
+	if (at < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= at)
+		return 0;
+	return (size_t)(status.st_size - at);
+}
+
+/* The text of a file. Its pages come all at once: one by one, each costs more than what is read
+ * into it. */
+struct text {
+	char *bytes;
+	size_t size, room;
+};
+
+static int text_new(struct text *text, size_t room)
+{
+	*text = (struct text){.room = room};
+	text->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (text->bytes != MAP_FAILED)
+		return 0;
+	text->bytes = NULL;
+	return -ENOMEM;
+}
+
+static int text_grow(struct text *text)
+{
+	void *longer = mremap(text->bytes, text->room, 2 * text->room, MREMAP_MAYMOVE);
+
+	if (longer == MAP_FAILED)
+		return -ENOMEM;
+	text->bytes = longer;
+	text->room *= 2;
+	return 0;
+}
+
+static void text_free(struct text *text)
+{
+	if (text->bytes)
+		munmap(text->bytes, text->room);
+}
+
+/* All of @fd after @head; @ret_text is to be freed in any case. */
+static int slurp(int fd, const char *head, size_t head_size, struct text *ret_text)
+{
+	int error = text_new(ret_text, head_size + rest_size(fd) + (1 << 16));
+
+	if (!error && head_size)
+		memcpy(ret_text->bytes, head, head_size);
+	ret_text->size = head_size;
+	while (!error) {
+		ssize_t got =
+			read(fd, ret_text->bytes + ret_text->size, ret_text->room - ret_text->size);
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) {
-			int error = got < 0 ? -errno : 0;
-
-			*ret_text = text;
-			*ret_size = size;
-			if (error)
-				free(text);
-			return error;
-		}
-		size += (size_t)got;
-		if (size < capacity)
-			continue;
-		capacity *= 2;
-		longer = realloc(text, capacity);
-		if (!longer)
-			free(text);
-		text = longer;
+		if (got <= 0)
+			return got < 0 ? -errno : 0;
+		ret_text->size += (size_t)got;
+		if (ret_text->size == ret_text->room)
+			error = text_grow(ret_text);
 	}
-	return -ENOMEM;
+	return error;
 }
 
 int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
@@ -347,15 +386,15 @@ int store_read_fd(int fd, const char *name, const char *head, size_t head_size, 
 		  struct message *message)
 {
 	struct list list = {NULL, 0, 0};
-	char *text = NULL;
-	size_t size = 0;
+	struct text text;
 	bool torn = false;
-	int error = slurp(fd, head, head_size, &text, &size);
+	int error = slurp(fd, head, head_size, &text);
 
 	if (error)
-		return message_set_errno(message, error, "%s", name);
-	error = read_text(name, text, size, whole, &list, &torn, message);
-	free(text);
+		message_set_errno(message, error, "%s", name);
+	else
+		error = read_text(name, text.bytes, text.size, whole, &list, &torn, message);
+	text_free(&text);
 	if (error) {
 		store_free(list.records, list.count);
 		return error;

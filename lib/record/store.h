@@ -20,7 +20,8 @@ int store_append(const char *directory, const struct record *record, struct mess
  */
 int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 	       struct message *message);
-/* The same; @whole false: counters, causes, worst and phases may be left out, for speed. */
+/* The same; @whole false: counters, causes, worst and phases may be left out, and environment,
+ * settings and command be shared between records, without their clock_read_ns, for speed. */
 int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
 		    bool *ret_torn, struct message *message);
 /* The same from an open descriptor, after the @head_size bytes at @head that were read from it

@@ -7,19 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_shared.h"
 #include "record/record.h"
 
 /*
  * A JSON tree of a record takes most of the time that a comparison takes, and most of that tree is
  * not looked at. So members are found in the text first: the buckets of the histogram, half of a
  * line and nothing but pairs of whole numbers, are read here, and members that are not wanted
- * become null. Only what is beyond doubt JSON is cut out, so that every fault of a line is still
- * found; a line that fails is read again in full, for its message.
+ * become null. Members that are the same text in line after line are built once and shared. Only
+ * what is beyond doubt JSON is cut out, so that every fault of a line is still found; a line that
+ * fails is read again in full, for its message.
  */
 
 #define DEPTH_MOST 32
 #define CUTS_MOST 16
 #define HISTOGRAM "{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":["
+
+enum same { SAME_ENVIRONMENT, SAME_SETTINGS, SAME_COMMAND, SAMES };
+
+static const struct {
+	const char *key;
+	char open;
+} sames[SAMES] = {{"environment", '{'}, {"settings", '{'}, {"command", '['}};
 
 struct cutting {
 	struct cut {
@@ -27,8 +36,11 @@ struct cutting {
 		const char *instead;
 	} cuts[CUTS_MOST];
 	size_t count;
-	struct histogram *histogram;
-	bool whole;
+	struct histogram *histogram;	 /* of a whole record, */
+	struct histogram_sparse *sparse; /* of another */
+	struct json_shared *shared;	 /* NULL: the whole record is wanted */
+	json_t *same[SAMES];
+	bool twice; /* a key came twice: the full reader knows that the last one counts */
 };
 
 static bool is_digit(char c)
@@ -58,18 +70,22 @@ static const char *skip_digits(const char *at, const char *end, int most)
 	return at == start || at - start > most ? NULL : at;
 }
 
-/* A number that every reader of JSON takes without overflow. */
+/* A number that every reader of JSON takes without overflow: limits of memory come near 2^63. */
 static const char *skip_number(const char *at, const char *end)
 {
-	bool zero;
+	static const char greatest[] = "9223372036854775807";
+	const int most = (int)strlen(greatest);
+	const char *start;
 
 	if (at < end && *at == '-')
 		at++;
-	zero = at < end && *at == '0';
-	if (zero)
+	start = at;
+	if (at < end && *at == '0')
 		at++;
 	else
-		at = skip_digits(at, end, 17);
+		at = skip_digits(at, end, most);
+	if (at && at - start == most && memcmp(start, greatest, (size_t)most) > 0)
+		return NULL;
 	if (at && at < end && *at == '.')
 		at = skip_digits(at + 1, end, 20);
 	if (at && at < end && (*at == 'e' || *at == 'E')) {
@@ -158,8 +174,9 @@ static const char *take_number(const char *at, const char *end, char stop, int64
 }
 
 /* From behind the array's bracket to its closing one; NULL: not of the plain form. */
-static const char *take_buckets(const char *at, const char *end, struct histogram *histogram)
+static const char *take_buckets(const char *at, const char *end, struct cutting *cutting)
 {
+	struct histogram_sparse *sparse = cutting->sparse;
 	int64_t lowest, count;
 
 	while (at < end && *at == '[') {
@@ -168,7 +185,13 @@ static const char *take_buckets(const char *at, const char *end, struct histogra
 			at = take_number(at, end, ']', &count);
 		if (!at)
 			return NULL;
-		histogram_record_many(histogram, lowest, (uint64_t)count);
+		if (cutting->histogram)
+			histogram_record_many(cutting->histogram, lowest, (uint64_t)count);
+		else if (count > UINT32_MAX)
+			return NULL;
+		else
+			sparse->buckets[sparse->count++] = (struct histogram_bucket){
+				(uint32_t)histogram_index(lowest), (uint32_t)count};
 		if (at < end && *at == ',' && at + 1 < end && at[1] == '[')
 			at++;
 	}
@@ -182,21 +205,51 @@ static void add_cut(struct cutting *cutting, const char *start, const char *end,
 		cutting->cuts[cutting->count++] = (struct cut){start, end, instead};
 }
 
+static void drop_histogram(struct cutting *cutting)
+{
+	free(cutting->histogram);
+	free(cutting->sparse);
+	cutting->histogram = NULL;
+	cutting->sparse = NULL;
+}
+
+/* Room for the buckets of the text [at, end). */
+static bool make_histogram(struct cutting *cutting, const char *at, const char *end)
+{
+	size_t most = 0;
+
+	if (!cutting->shared) {
+		cutting->histogram = calloc(1, sizeof(*cutting->histogram));
+		return cutting->histogram;
+	}
+	for (; at < end; at++)
+		most += *at == '[';
+	cutting->sparse =
+		malloc(sizeof(*cutting->sparse) + most * sizeof(*cutting->sparse->buckets));
+	if (cutting->sparse)
+		cutting->sparse->count = 0;
+	return cutting->sparse;
+}
+
 static void cut_histogram(struct cutting *cutting, const char *value, const char *end)
 {
 	const char *open = value + strlen(HISTOGRAM), *close;
 
-	if (cutting->histogram || end - value < (ptrdiff_t)strlen(HISTOGRAM) ||
-	    memcmp(value, HISTOGRAM, strlen(HISTOGRAM)) != 0)
+	cutting->twice |= cutting->histogram || cutting->sparse;
+	if (cutting->twice || end - value < (ptrdiff_t)strlen(HISTOGRAM) ||
+	    memcmp(value, HISTOGRAM, strlen(HISTOGRAM)) != 0 || !make_histogram(cutting, open, end))
 		return;
-	cutting->histogram = calloc(1, sizeof(*cutting->histogram));
-	close = cutting->histogram ? take_buckets(open, end, cutting->histogram) : NULL;
-	if (close) {
-		add_cut(cutting, open, close, "");
+	close = take_buckets(open, end, cutting);
+	if (!close || end - close != 2) { /* "]}" */
+		drop_histogram(cutting);
 		return;
 	}
-	free(cutting->histogram);
-	cutting->histogram = NULL;
+	add_cut(cutting, value, end, "null");
+}
+
+static bool is_key(const char *text, size_t length, const char *key)
+{
+	return strlen(key) == length && memcmp(key, text, length) == 0;
 }
 
 static bool is_left_out(const char *key, size_t length, char open)
@@ -207,9 +260,49 @@ static bool is_left_out(const char *key, size_t length, char open)
 	} members[] = {{"counters", '{'}, {"thp_phases", '{'}, {"causes", '['}, {"worst", '['}};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (strlen(members[i].key) == length && memcmp(members[i].key, key, length) == 0)
+		if (is_key(key, length, members[i].key))
 			return open == members[i].open;
 	return false;
+}
+
+/* The value of the text [@at, @end), its clock_read_ns made null; NULL: no JSON, or no memory. */
+static json_t *same_value(struct json_shared *shared, const char *at, const char *end)
+{
+	static const char key[] = "\"clock_read_ns\":";
+	const char *found = memmem(at, (size_t)(end - at), key, strlen(key));
+	const char *number = found ? found + strlen(key) : NULL;
+	const char *after = number ? skip_number(number, end) : NULL;
+	json_t *value = NULL;
+	size_t before;
+	char *text;
+
+	if (!after || after == number)
+		return json_shared_get(shared, at, (size_t)(end - at));
+	before = (size_t)(number - at);
+	text = malloc((size_t)(end - at) + strlen("null"));
+	if (text) {
+		memcpy(text, at, before);
+		memcpy(text + before, "null", 4);
+		memcpy(text + before + 4, after, (size_t)(end - after));
+		value = json_shared_get(shared, text, before + 4 + (size_t)(end - after));
+	}
+	free(text);
+	return value;
+}
+
+static void cut_same(struct cutting *cutting, const char *key, size_t length, const char *value,
+		     const char *after)
+{
+	for (size_t i = 0; i < SAMES; i++) {
+		if (!is_key(key, length, sames[i].key))
+			continue;
+		cutting->twice |= cutting->same[i] != NULL;
+		if (cutting->same[i] || *value != sames[i].open)
+			continue;
+		cutting->same[i] = same_value(cutting->shared, value, after);
+		if (cutting->same[i])
+			add_cut(cutting, value, after, "null");
+	}
 }
 
 /* Finds what to cut in the members of the record; stops where it understands nothing more. */
@@ -219,17 +312,20 @@ static void find_cuts(const char *line, const char *end, struct cutting *cutting
 
 	while (at < end && (at == line ? *at == '{' : *at == ',')) {
 		const char *key = at + 2, *value = skip_key(at + 1, end, false), *after;
+		size_t length = value ? (size_t)(value - 2 - key) : 0;
 
 		if (!value || value == end)
 			return;
 		after = skip_value(value, end, false, 1);
 		if (!after)
 			return;
-		if (!cutting->whole && is_left_out(key, (size_t)(value - 2 - key), *value)) {
+		if (is_key(key, length, "histogram"))
+			cut_histogram(cutting, value, after);
+		else if (cutting->shared && is_left_out(key, length, *value)) {
 			if (skip_value(value, after, true, 1) == after)
 				add_cut(cutting, value, after, "null");
-		} else if (value - 2 - key == 9 && memcmp(key, "histogram", 9) == 0) {
-			cut_histogram(cutting, value, after);
+		} else if (cutting->shared) {
+			cut_same(cutting, key, length, value, after);
 		}
 		at = after;
 	}
@@ -252,9 +348,14 @@ static int parse_text(const char *line, size_t size, struct record **ret_record,
 /* The line with its cuts made; NULL without memory. */
 static char *rest_of(const char *line, size_t size, const struct cutting *cutting, size_t *ret_size)
 {
-	size_t room = size + CUTS_MOST * strlen("null"), length = 0;
-	char *rest = malloc(room);
+	size_t room = size, length = 0;
 	const char *from = line;
+	char *rest;
+
+	for (size_t i = 0; i < cutting->count; i++)
+		room += strlen(cutting->cuts[i].instead) -
+			(size_t)(cutting->cuts[i].end - cutting->cuts[i].start);
+	rest = malloc(room);
 
 	for (size_t i = 0; rest && i < cutting->count; i++) {
 		const struct cut *cut = &cutting->cuts[i];
@@ -271,25 +372,41 @@ static char *rest_of(const char *line, size_t size, const struct cutting *cuttin
 	return rest;
 }
 
-int store_parse_line(const char *line, size_t size, bool whole, struct record **ret_record,
-		     struct message *message)
+/* What was cut out belongs to @record now. */
+static void put_back(struct cutting *cutting, struct record *record)
 {
-	struct cutting cutting = {.whole = whole};
+	json_t **members[SAMES] = {&record->environment, &record->settings, &record->command};
+
+	for (size_t i = 0; i < SAMES; i++) {
+		if (cutting->same[i])
+			*members[i] = json_incref(cutting->same[i]);
+	}
+	if (!cutting->histogram && !cutting->sparse)
+		return;
+	record->histogram = cutting->histogram;
+	record->sparse = cutting->sparse;
+	cutting->histogram = NULL;
+	cutting->sparse = NULL;
+}
+
+int store_parse_line(const char *line, size_t size, struct json_shared *shared,
+		     struct record **ret_record, struct message *message)
+{
+	struct cutting cutting = {.shared = shared};
 	char *rest = NULL;
 	size_t rest_size;
 	int error = -EINVAL;
 
 	find_cuts(line, line + size, &cutting);
-	if (cutting.count)
+	if (cutting.count && !cutting.twice)
 		rest = rest_of(line, size, &cutting, &rest_size);
 	if (rest)
 		error = parse_text(rest, rest_size, ret_record, NULL);
 	free(rest);
-	if (error || !cutting.histogram || !(*ret_record)->histogram) {
-		free(cutting.histogram);
-		return error ? parse_text(line, size, ret_record, message) : 0;
-	}
-	free((*ret_record)->histogram);
-	(*ret_record)->histogram = cutting.histogram;
-	return 0;
+	if (!error)
+		put_back(&cutting, *ret_record);
+	for (size_t i = 0; i < SAMES; i++)
+		json_decref(cutting.same[i]);
+	drop_histogram(&cutting);
+	return error ? parse_text(line, size, ret_record, message) : 0;
 }

@@ -62,7 +62,7 @@ int comparison_write_samples(FILE *stream, const struct comparison_report *repor
 
 	for (size_t i = 0; i < report->set->count; i++)
 		for (size_t j = 0; j < report->set->arms[i].record_count; j++)
-			any |= report->set->arms[i].records[j]->histogram != NULL;
+			any |= record_has_histogram(report->set->arms[i].records[j]);
 	if (!any)
 		return 0;
 	fprintf(stream, "All samples of these runs together, us:\n  %*s", cell, "Samples");

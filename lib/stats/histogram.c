@@ -40,6 +40,14 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 	into->total += from->total;
 }
 
+void histogram_merge_sparse(struct histogram *into, const struct histogram_sparse *from)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		into->counts[from->buckets[i].index] += from->buckets[i].samples;
+		into->total += from->buckets[i].samples;
+	}
+}
+
 int64_t histogram_percentile(const struct histogram *histogram, double fraction,
 			     int64_t exact_max_ns)
 {

@@ -44,6 +44,17 @@ void histogram_record_many(struct histogram *histogram, int64_t value_ns, uint64
 int64_t histogram_lowest(size_t index);
 int64_t histogram_highest(size_t index);
 
+/* A finished histogram in a fifth of the memory or less: of many runs, most of their time went into
+ * pages of zeros. */
+struct histogram_sparse {
+	size_t count;
+	struct histogram_bucket {
+		uint32_t index, samples;
+	} buckets[];
+};
+
+void histogram_merge_sparse(struct histogram *into, const struct histogram_sparse *from);
+
 void histogram_clear(struct histogram *histogram);
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
