@@ -106,8 +106,8 @@ static const struct option_row add_rows[] = {
 	 HISTORY_AT(mix_machines)},
 	{OPTION_FLAG, 0, "drop-torn", NULL, "drop a torn last line and add the others",
 	 HISTORY_AT(drop_torn)},
-	{OPTION_INT, 0, "batch", "N", "runs of one transaction (2000)", HISTORY_AT(batch),
-	 .minimum = 1, .maximum = 1000000},
+	{OPTION_INT, 0, "batch", "N", "runs of one transaction (2000; into SQLite up to 50000)",
+	 HISTORY_AT(batch), .minimum = 1, .maximum = 1000000},
 	{OPTION_FLAG, 0, "progress", NULL, "tell after each transaction what is on disk",
 	 HISTORY_AT(progress)},
 };

@@ -52,6 +52,7 @@ struct database {
 
 struct database_ops {
 	const char *name;
+	bool alone; /* no server: one writer at a time, and a commit writes to the disk */
 	/* Does @where name a database of this kind? */
 	bool (*takes)(const char *where);
 	/* -ENOENT: not there and not to be made; -EBADMSG: no database. */

@@ -12,6 +12,8 @@
 #include "history/schema.h"
 
 #define BATCH 2000
+#define BATCH_ALONE_MOST 50000
+#define BATCHES_ALONE 20
 #define FIELDS_MOST 8
 
 int history_open(const char *where, bool make, struct history *ret_history, struct message *message)
@@ -290,7 +292,7 @@ static int add_names(struct adding *adding)
  * other writers must not hold names through one. */
 static int add_names_at_once(struct adding *adding)
 {
-	bool alone = adding->database->ops == &database_sqlite;
+	bool alone = adding->database->ops->alone;
 	int error = alone ? database_begin(adding->database, adding->message) : 0;
 
 	if (error)
@@ -303,17 +305,44 @@ static int add_names_at_once(struct adding *adding)
 	return error;
 }
 
+/* Which runs are there already? In one transaction: else a lock is taken and left for each. */
 static int check_known(struct adding *adding)
 {
-	int error = 0;
+	int64_t any = 0;
+	int error = database_run(adding->database, "BEGIN", NULL, 0, NULL, NULL, adding->message);
 
+	if (error)
+		return error;
+	error = database_number(adding->database,
+				"SELECT COUNT(*) FROM (SELECT id FROM syslat_run "
+				"LIMIT 1) AS one",
+				NULL, 0, 0, &any, adding->message);
 	for (size_t i = 0; i < adding->runs->count && !error; i++) {
-		bool known = true;
+		bool known = false;
 
-		error = look_up(adding, &adding->runs->runs[i], &known);
+		if (any)
+			error = look_up(adding, &adding->runs->runs[i], &known);
 		adding->new_source[adding->runs->runs[i].source] |= !known;
 	}
+	if (!error)
+		return database_commit(adding->database, adding->message);
+	database_rollback(adding->database);
 	return error;
+}
+
+/*
+ * A transaction writes nearly every page of the index of ids anew, for ids are random: few large
+ * ones write a tenth of what many small ones do. On a server other writers wait for each.
+ */
+static size_t choose_batch(const struct adding *adding, size_t wanted)
+{
+	size_t share = adding->runs->count / BATCHES_ALONE;
+
+	if (wanted)
+		return wanted;
+	if (!adding->database->ops->alone || share < BATCH)
+		return BATCH;
+	return share < BATCH_ALONE_MOST ? share : BATCH_ALONE_MOST;
 }
 
 /* Of the commits that have runs; the others (id -1) are not written. */
@@ -342,7 +371,7 @@ int history_add(struct history *history, const struct run_list *runs, size_t bat
 	const struct run **order;
 	int error = 0;
 
-	batch = batch ? batch : BATCH;
+	batch = choose_batch(&adding, batch);
 	adding.series = calloc(runs->series.count + 1, sizeof(int64_t));
 	adding.commits = calloc(runs->commits.count + 1, sizeof(int64_t));
 	adding.sources = calloc(runs->sources.count + 1, sizeof(int64_t));

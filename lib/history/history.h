@@ -32,9 +32,9 @@ struct history_added {
 };
 
 /*
- * Adds all runs of @runs, in transactions of @batch (0: 2000): all that was told by @acknowledge
- * is on disk. Before anything is written every run is looked up: -EEXIST when one is there with
- * another content. Adding twice adds nothing.
+ * Adds all runs of @runs, in transactions of @batch (0: 2000, or a twentieth of many): all that was
+ * told by @acknowledge is on disk. Before anything is written every run is looked up: -EEXIST when
+ * one is there with another content. Adding twice adds nothing.
  */
 int history_add(struct history *history, const struct run_list *runs, size_t batch,
 		void (*acknowledge)(void *data, size_t runs), void *data,

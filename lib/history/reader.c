@@ -201,10 +201,8 @@ static int read_line(struct reading *reading, const char *text, size_t size, siz
 	int error =
 		record_scan(text, size, reading->labels->machine, reading->scanned, &torn, &why);
 
-	if (error && torn && last && reading->labels->drop_torn) {
-		scanned_clear(reading->scanned);
+	if (error && torn && last && reading->labels->drop_torn)
 		return 0;
-	}
 	if (error && torn && last)
 		message_set(message, error,
 			    "%s: line %zu is torn: syslat run --resume mends an experiment's "
@@ -218,7 +216,6 @@ static int read_line(struct reading *reading, const char *text, size_t size, siz
 	if (!error)
 		error = add_scanned(reading->list, reading->scanned, reading->source,
 				    reading->labels);
-	scanned_clear(reading->scanned);
 	return error;
 }
 
@@ -278,6 +275,7 @@ int run_list_read_text(struct run_list *list, const char *name, const char *text
 	if (!reading.scanned)
 		return message_set_errno(message, -ENOMEM, "%s", name);
 	error = read_lines(&reading, text, size, message);
+	scanned_free(reading.scanned);
 	free(reading.scanned);
 	return error;
 }

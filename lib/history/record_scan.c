@@ -244,7 +244,7 @@ static char *settings_text(const struct members *members)
 	return text;
 }
 
-static int make_base(const struct members *members, struct scanned *scanned,
+static int make_base(const struct members *members, const struct scanned *scanned, char **ret_base,
 		     struct message *message)
 {
 	char benchmark[256], arm[256];
@@ -260,12 +260,97 @@ static int make_base(const struct members *members, struct scanned *scanned,
 	settings = settings_text(members);
 	if (!settings)
 		return message_set(message, -EINVAL, "settings: an object is wanted");
-	if (asprintf(&scanned->base, "%s%c%s%c%s%c%s%c", scanned->machine, RUN_FIELD, benchmark,
-		     RUN_FIELD, *arm ? arm : benchmark, RUN_FIELD, settings, RUN_FIELD) < 0) {
-		scanned->base = NULL;
+	if (asprintf(ret_base, "%s%c%s%c%s%c%s%c", scanned->machine, RUN_FIELD, benchmark,
+		     RUN_FIELD, *arm ? arm : benchmark, RUN_FIELD, settings, RUN_FIELD) < 0)
 		error = -ENOMEM;
-	}
 	free(settings);
+	return error;
+}
+
+/* The texts of the members that make_base() reads, one after the other. */
+struct head {
+	char text[16384];
+	size_t length;
+};
+
+/* -E2BIG: no room. What parts two texts occurs in no JSON: no two lists of members are one text. */
+static int head_append(struct head *head, const char *text, size_t size)
+{
+	if (sizeof(head->text) - head->length < size + 1)
+		return -E2BIG;
+	if (size)
+		memcpy(head->text + head->length, text, size);
+	head->text[head->length + size] = RUN_FIELD;
+	head->length += size + 1;
+	return 0;
+}
+
+static int head_setting(void *data, struct json_span key, struct json_span value)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)key.size, key.text);
+	if (!setting_is_compared(name)) /* a clock's cost, a seed: another in each run */
+		return 0;
+	return head_append(data, key.text, (size_t)(value.text + value.size - key.text));
+}
+
+static int head_of(const struct members *members, const struct scanned *scanned, struct head *head)
+{
+	static const enum member heads[] = {M_BENCHMARK, M_ARM,		M_VARIANT,
+					    M_BACKEND,	 M_MEASURE,	M_LOADS,
+					    M_SCOPE,	 M_TRACE_LEVEL, M_COMMAND};
+	struct json_span settings = members->at[M_SETTINGS];
+	bool blanks;
+	int error;
+
+	head->length = 0;
+	error = head_append(head, scanned->machine, strlen(scanned->machine));
+	for (size_t i = 0; !error && i < sizeof(heads) / sizeof(heads[0]); i++)
+		error = head_append(head, members->at[heads[i]].text, members->at[heads[i]].size);
+	if (error || !settings.text || *settings.text != '{')
+		return error ? error : head_append(head, settings.text, settings.size);
+	return scan_object(settings.text, settings.size, head_setting, head, NULL, &blanks);
+}
+
+static int keep_base(struct scan_memory *memory, char *base)
+{
+	if (memory->base_count == memory->base_capacity) {
+		size_t capacity = memory->base_capacity ? 2 * memory->base_capacity : 64;
+		char **longer = reallocarray(memory->bases, capacity, sizeof(*longer));
+
+		if (!longer) {
+			free(base);
+			return -ENOMEM;
+		}
+		memory->bases = longer;
+		memory->base_capacity = capacity;
+	}
+	memory->bases[memory->base_count++] = base;
+	return 0;
+}
+
+/* A head that is too long to be kept is made anew each time, under a number of its own. */
+static int find_base(const struct members *members, struct scanned *scanned,
+		     struct message *message)
+{
+	struct scan_memory *memory = &scanned->memory;
+	struct head head;
+	char *base = NULL;
+	uint32_t number;
+	int error;
+
+	if (head_of(members, scanned, &head) < 0)
+		head.length =
+			(size_t)snprintf(head.text, sizeof(head.text), "%zu", memory->base_count);
+	error = intern_add(&memory->heads, head.text, head.length, &number);
+	if (!error && number == memory->base_count) {
+		error = make_base(members, scanned, &base, message);
+		if (!error)
+			error = keep_base(memory, base);
+	}
+	if (!error)
+		scanned->base = memory->bases[number];
 	return error;
 }
 
@@ -324,10 +409,13 @@ static int read_values(const struct members *members, struct scanned *scanned,
 	return is_null(metrics) ? 0 : take_metrics(scanned, metrics, message);
 }
 
-void scanned_clear(struct scanned *scanned)
+void scanned_free(struct scanned *scanned)
 {
-	free(scanned->base);
-	scanned->base = NULL;
+	for (size_t i = 0; i < scanned->memory.base_count; i++)
+		free(scanned->memory.bases[i]);
+	free(scanned->memory.bases);
+	intern_free(&scanned->memory.heads);
+	scanned->memory = (struct scan_memory){.bases = NULL};
 }
 
 int record_scan(const char *line, size_t size, const char *machine, struct scanned *scanned,
@@ -341,7 +429,6 @@ int record_scan(const char *line, size_t size, const char *machine, struct scann
 	*ret_torn = error && at >= size;
 	if (error)
 		return message_set(message, -EINVAL, "not JSON at byte %zu", at + 1);
-	scanned->base = NULL;
 	scanned->count = 0;
 	scanned->kernel[0] = '\0';
 	scanned->content = scan_hash(line, size, blanks);
@@ -359,6 +446,6 @@ int record_scan(const char *line, size_t size, const char *machine, struct scann
 	if (!error)
 		error = read_values(&members, scanned, message);
 	if (!error)
-		error = make_base(&members, scanned, message);
+		error = find_base(&members, scanned, message);
 	return error;
 }

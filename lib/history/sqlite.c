@@ -85,7 +85,7 @@ static int prepare_file(struct sqlite *sqlite, struct message *message)
 	static const char *const pragmas[] = {
 		"PRAGMA synchronous = FULL",	     "PRAGMA foreign_keys = OFF",
 		"PRAGMA cache_size = -262144",	     "PRAGMA temp_store = MEMORY",
-		"PRAGMA wal_autocheckpoint = 16384", "PRAGMA mmap_size = 2147483648",
+		"PRAGMA wal_autocheckpoint = 32768", "PRAGMA mmap_size = 2147483648",
 	};
 
 	sqlite3_extended_result_codes(sqlite->handle, 1);
@@ -258,6 +258,7 @@ static int sqlite_execute(struct database *database, const char *sql, struct mes
 
 const struct database_ops database_sqlite = {
 	.name = "SQLite",
+	.alone = true,
 	.takes = sqlite_takes,
 	.open = sqlite_open,
 	.close = sqlite_close,
