@@ -123,8 +123,7 @@ static int compare(struct compare_job *job, const struct settings *settings, cha
 	if (error)
 		return compare_fail(NAME, error, &message);
 	if (settings->ministat) {
-		error = ministat_run(job->set, job->metrics.names, job->metrics.count,
-				     settings->compare.alpha_share, width, &message);
+		error = ministat_run(job, width, &message);
 		return error ? compare_fail(NAME, error, &message) : EXIT_DONE;
 	}
 	error = compare_job_report(job, &report, width, &message);

@@ -194,20 +194,27 @@ void compare_job_free(struct compare_job *job)
 	arm_set_free(job->set);
 }
 
-static int make_all(struct compare_job *job, bool include_invalid, struct comparison **into,
-		    struct message *message)
+void compare_job_options(const struct compare_job *job, struct comparison_options *ret_options)
 {
-	struct comparison_options options = {
+	*ret_options = (struct comparison_options){
 		.alpha = job->settings.alpha_share,
 		.confidence = job->settings.confidence_share,
 		.min_effect = job->settings.min_effect_share,
 		.against = job->settings.against,
-		.include_invalid = include_invalid,
+		.include_invalid = job->settings.include_invalid,
 		.without_interrupted = job->settings.without_interrupted,
 		.without_suspect = job->settings.without_suspect,
 	};
+}
+
+static int make_all(struct compare_job *job, bool include_invalid, struct comparison **into,
+		    struct message *message)
+{
+	struct comparison_options options;
 	int error;
 
+	compare_job_options(job, &options);
+	options.include_invalid = include_invalid;
 	for (size_t i = 0; i < job->metrics.count; i++) {
 		error = comparison_make(job->set, job->metrics.names[i], &options, &into[i],
 					message);

@@ -133,6 +133,9 @@ int compare_job_prepare(struct compare_job *job, char *const *operands, size_t c
 			bool with_tests, struct message *message);
 void compare_job_free(struct compare_job *job);
 
+/* Which runs count, by the settings. */
+void compare_job_options(const struct compare_job *job, struct comparison_options *ret_options);
+
 /* The job as reports take it; it points into @job. */
 int compare_job_report(const struct compare_job *job, struct comparison_report *report,
 		       size_t width, struct message *message);

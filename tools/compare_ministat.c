@@ -58,12 +58,8 @@ static char *file_name(const struct ministat *ministat, const char *arm, const c
 	return name;
 }
 
-static bool takes(const struct record *record)
-{
-	return strcmp(record->status, "ok") == 0 && record->verdict != VERDICT_INVALID;
-}
-
-static int write_values(const char *path, const struct arm *arm, const char *metric)
+static int write_values(const char *path, const struct arm *arm, const char *metric,
+			const struct comparison_options *options)
 {
 	FILE *stream = fopen(path, "wxe");
 	int error = 0;
@@ -76,7 +72,7 @@ static int write_values(const char *path, const struct arm *arm, const char *met
 		const char *unit;
 		double value;
 
-		if (takes(arm->records[i]) &&
+		if (comparison_takes(arm->records[i], options) &&
 		    record_metric(arm->records[i], metric, &value, &unit) == 0 && isfinite(value))
 			fprintf(stream, "%.15g\n", value);
 	}
@@ -87,15 +83,17 @@ static int write_values(const char *path, const struct arm *arm, const char *met
 	return error;
 }
 
-static int add_set(struct ministat *ministat, const struct arm_set *set, size_t index,
+static int add_set(struct ministat *ministat, const struct compare_job *job, size_t index,
 		   const char *metric, struct message *message)
 {
-	const struct arm *arm = &set->arms[index];
-	const struct arm_source *source = &set->sources[arm->source];
+	const struct arm *arm = &job->set->arms[index];
+	const struct arm_source *source = &job->set->sources[arm->source];
+	struct comparison_options options;
 	size_t at = ministat->count;
 	int error;
 
-	if (source->plain && strcmp(source->path, "-") != 0) {
+	compare_job_options(job, &options);
+	if (source->plain && strcmp(source->path, "-") != 0 && job->settings.column == 1) {
 		ministat->files[at] = strdup(source->path);
 	} else {
 		ministat->files[at] = file_name(ministat, arm->name, metric);
@@ -106,7 +104,7 @@ static int add_set(struct ministat *ministat, const struct arm_set *set, size_t 
 	ministat->count++;
 	if (!ministat->made[at])
 		return 0;
-	error = write_values(ministat->files[at], arm, metric);
+	error = write_values(ministat->files[at], arm, metric, &options);
 	return error ? message_set_errno(message, error, "%s", ministat->files[at]) : 0;
 }
 
@@ -163,9 +161,9 @@ static int run_once(const struct ministat *ministat, double alpha, size_t width,
 	return message_set(message, -EIO, "ministat ended with status %d", WEXITSTATUS(status));
 }
 
-int ministat_run(const struct arm_set *set, char *const *metrics, size_t count, double alpha,
-		 size_t width, struct message *message)
+int ministat_run(const struct compare_job *job, size_t width, struct message *message)
 {
+	const struct arm_set *set = job->set;
 	const char *base = getenv("TMPDIR");
 	struct ministat ministat = {.count = 0};
 	int error = 0;
@@ -178,12 +176,12 @@ int ministat_run(const struct arm_set *set, char *const *metrics, size_t count, 
 		     base && strlen(base) < 36 ? base : "/tmp") < 0 ||
 	    !mkdtemp(ministat.folder))
 		return message_set_errno(message, -errno, "%s", ministat.folder);
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < job->metrics.count && !error; i++) {
 		memset(ministat.made, 0, sizeof(ministat.made));
 		for (size_t arm = 0; arm < set->count && !error; arm++)
-			error = add_set(&ministat, set, arm, metrics[i], message);
+			error = add_set(&ministat, job, arm, job->metrics.names[i], message);
 		if (!error)
-			error = run_once(&ministat, alpha, width, message);
+			error = run_once(&ministat, job->settings.alpha_share, width, message);
 		forget(&ministat);
 	}
 	rmdir(ministat.folder);

@@ -172,6 +172,30 @@ check "--include-invalid" bash -c "syslat compare --include-invalid --metric mea
 check "--without suspect" bash -c "syslat compare --without suspect --metric mean --json - doubt | grep -vq '\"n\":13'"
 one_line_error "interrupted runs are not mixed in" 1 "1 of 25 runs were interrupted: --without interrupted" syslat compare cut
 expect "--without interrupted" 0 "stock: 12 runs; left out: 1 interrupted" syslat compare --without interrupted cut
+# ministat gets the very values of our table, whatever leaves runs out or takes them in.
+same_values() { # same_values OPTION... OPERAND...
+	python3 - "$@" <<'PY'
+import json, re, subprocess, sys
+def out(*options):
+    return subprocess.run(["syslat", "compare", *options, *sys.argv[1:]], capture_output=True, text=True, check=True).stdout
+ours = [(a["n"], a["min"], a["max"], a["mean"]) for a in json.loads(out("--json", "-").splitlines()[0])["arms"]]
+table = [line.split()[1:] for line in out("--ministat").splitlines() if re.match(r"[x+*%#@O] +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+", line)]
+theirs = [(int(row[0]), float(row[1]), float(row[2]), float(row[4])) for row in table]
+assert len(ours) == len(theirs) >= 1, (ours, theirs)
+for a, b in zip(ours, theirs):
+    assert a[0] == b[0] and all(abs(x - y) <= 1e-6 * abs(x) for x, y in zip(a, b)), (ours, theirs)
+print(ours)
+PY
+}
+if command -v ministat >/dev/null; then
+	paste -d ' ' "$tip" "$mapping" >columns
+	check "--ministat: the same runs" same_values --metric mean doubt
+	check "--ministat --include-invalid" same_values --include-invalid --metric mean doubt
+	check "--ministat --without suspect" same_values --without suspect --metric mean doubt
+	check "--ministat --without interrupted" same_values --without interrupted --metric mean cut
+	check "--ministat --column" same_values --column 2 columns
+	check "these differ, or the tests above say nothing" test "$({ same_values --metric mean doubt; same_values --include-invalid --metric mean doubt; same_values --without suspect --metric mean doubt; } | sort -u | wc -l)" -eq 3
+fi
 expect "--mix interrupted" 0 "stock is slower" syslat compare --mix interrupted cut
 one_line_error "trace levels" 1 "differ in trace level \(off, light\): --mix trace-levels" syslat compare good traced
 one_line_error "settings of two experiments" 1 "settings.limit_bytes \(1073741824, 2147483648\): --mix settings" syslat compare good limit
