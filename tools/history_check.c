@@ -134,7 +134,7 @@ static const struct option_row check_rows[] = {
 	HISTORY_ROWS_SERIES,
 	{OPTION_SECTION, .long_name = "Verdict"},
 	{OPTION_CALL, 0, "alpha", "SHARE",
-	 "chance that a series without change raises a suspicion (0.5%)", .call = take_alpha},
+	 "chance that a series without change raises a suspicion (0.75%)", .call = take_alpha},
 	{OPTION_CALL, 0, "min-effect", "SHARE", "least change of level that counts (5%)",
 	 .call = take_min_effect},
 	{OPTION_FLAG, 0, "without-confirmation", NULL, "a suspicion is an alarm",

@@ -21,7 +21,7 @@ struct sequential;
  * both sides, added for that purpose, decide it at a sequential boundary (stats/sequential.h).
  */
 struct check_settings {
-	double alpha;	      /* chance that a series without change raises a suspicion: 0.005 */
+	double alpha;	      /* chance that a series without change raises a suspicion: 0.0075 */
 	double confirm_alpha; /* of a false confirmation: 0.01 */
 	double min_effect;    /* 0.05: levels within 5% are no change */
 	double confidence;    /* of intervals: 0.95 */
@@ -31,7 +31,7 @@ struct check_settings {
 
 #define CHECK_SETTINGS_DEFAULT                                                                 \
 	{                                                                                      \
-		.alpha = 0.005, .confirm_alpha = 0.01, .min_effect = 0.05, .confidence = 0.95, \
+		.alpha = 0.0075, .confirm_alpha = 0.01, .min_effect = 0.05, .confidence = 0.95, \
 		.confirm_most = 40                                                             \
 	}
 
