@@ -136,33 +136,25 @@ static int compare(struct compare_job *job, const struct settings *settings, cha
 	return settings->fail_on_slower && any_slower(job) ? EXIT_REGRESSION : EXIT_DONE;
 }
 
+static const struct command_page page = {
+	.name = NAME,
+	.usage = "syslat compare [OPTION]... DIR|RECORD|FILE|-...",
+	.about = "Compares arms: experiments, records, files of numbers (one a line), "
+		 "each also as NAME=PATH.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.wanted = "nothing to compare: give an experiment's folder, records, or "
+		  "files of numbers",
+};
+
 static int run_compare(int argc, char **argv)
 {
 	struct settings settings = {.compare = COMPARE_SETTINGS_DEFAULT};
 	struct compare_job job = {.set = NULL};
-	struct message message = {""};
 	int first = argc, status;
-	int parsed = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &settings, argc, argv, 0,
-				   &first, &message);
 
-	if (parsed == OPTIONS_HELP) {
-		options_help(stdout, "syslat compare [OPTION]... DIR|RECORD|FILE|-...",
-			     "Compares arms: experiments, records, files of numbers (one a line), "
-			     "each also as NAME=PATH.",
-			     rows, sizeof(rows) / sizeof(rows[0]));
-		return EXIT_DONE;
-	}
-	if (parsed == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	if (parsed < 0)
-		return compare_fail(NAME, -EINVAL, &message);
-	if (first == argc) {
-		command_error(NAME, "nothing to compare: give an experiment's folder, records, or "
-				    "files of numbers");
-		return EXIT_USAGE;
-	}
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
 	job.settings = settings.compare;
 	status = compare(&job, &settings, argv + first, (size_t)(argc - first));
 	compare_job_free(&job);

@@ -171,31 +171,26 @@ static int export(const struct settings *settings, char *const *operands, size_t
 	return error;
 }
 
+static const struct command_page page = {
+	.name = NAME,
+	.usage = "syslat export --format NAME [OPTION]... DIR|RECORD|FILE|-...",
+	.about = "Writes runs in the format of another tool. Failed, interrupted and "
+		 "invalid runs stay out.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.wanted = "--format NAME and an experiment's folder or records are wanted",
+};
+
 static int run_export(int argc, char **argv)
 {
 	struct settings settings = {.format = NULL};
 	struct message message = {""};
-	int first = argc, error;
-	int parsed = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &settings, argc, argv, 0,
-				   &first, &message);
+	int first = argc, status, error;
 
-	if (parsed == OPTIONS_HELP) {
-		options_help(stdout, "syslat export --format NAME [OPTION]... DIR|RECORD|FILE|-...",
-			     "Writes runs in the format of another tool. Failed, interrupted and "
-			     "invalid runs stay out.",
-			     rows, sizeof(rows) / sizeof(rows[0]));
-		return EXIT_DONE;
-	}
-	if (parsed == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	if (parsed < 0 || !settings.format || first == argc) {
-		command_error(NAME, "%s",
-			      parsed < 0
-				      ? message.text
-				      : "--format NAME and an experiment's folder or records are "
-					"wanted");
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
+	if (!settings.format) {
+		command_error(NAME, "%s", page.wanted);
 		return EXIT_USAGE;
 	}
 	error = export(&settings, argv + first, (size_t)(argc - first), &message);

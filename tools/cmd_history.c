@@ -96,23 +96,15 @@ static int run_part(const struct history_part *part, int argc, char **argv)
 					    .check = CHECK_SETTINGS_DEFAULT,
 					    .confirm_runs = 40,
 					    .confirm_dir = "results/confirm"};
-	struct message message = {""};
-	int first = argc;
-	int parsed = options_parse(part->rows, part->row_count, &settings, argc, argv, 0, &first,
-				   &message);
+	struct command_page page = {.name = HISTORY_NAME,
+				    .usage = part->usage,
+				    .about = part->summary,
+				    .rows = part->rows,
+				    .row_count = part->row_count};
+	int first = argc, status;
 
-	if (parsed == OPTIONS_HELP) {
-		options_help(stdout, part->usage, part->summary, part->rows, part->row_count);
-		return EXIT_DONE;
-	}
-	if (parsed == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	if (parsed < 0) {
-		command_error(HISTORY_NAME, "%s", message.text);
-		return EXIT_USAGE;
-	}
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
 	return part->run(&settings, argv + first, (size_t)(argc - first));
 }
 

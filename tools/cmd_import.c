@@ -114,28 +114,26 @@ static int import(const struct settings *settings, char *const *operands, size_t
 	return error;
 }
 
+static const struct command_page page = {
+	.name = NAME,
+	.usage = "syslat import -o DIR [OPTION]... FILE...",
+	.about = "Makes records of other tools' results, for syslat compare and syslat "
+		 "history add.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.wanted = "nothing to import: give files",
+};
+
 static int run_import(int argc, char **argv)
 {
 	struct settings settings = {.format = NULL};
 	struct message message = {""};
-	int first = argc, error;
-	int parsed = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &settings, argc, argv, 0,
-				   &first, &message);
+	int first = argc, status, error;
 
-	if (parsed == OPTIONS_HELP) {
-		options_help(stdout, "syslat import -o DIR [OPTION]... FILE...",
-			     "Makes records of other tools' results, for syslat compare and syslat "
-			     "history add.",
-			     rows, sizeof(rows) / sizeof(rows[0]));
-		return EXIT_DONE;
-	}
-	if (parsed == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	error = parsed < 0 ? -EINVAL : check(&settings, &message);
-	if (error || first == argc) {
-		command_error(NAME, "%s", error ? message.text : "nothing to import: give files");
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
+	if (check(&settings, &message) < 0) {
+		command_error(NAME, "%s", message.text);
 		return EXIT_USAGE;
 	}
 	error = import(&settings, argv + first, (size_t)(argc - first), &message);

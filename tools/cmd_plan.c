@@ -413,6 +413,15 @@ static int plan(const struct settings *settings, char *const *operands, size_t c
 	return error == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
+static const struct command_page page = {
+	.name = "plan",
+	.usage = "syslat plan [OPTION]... REFERENCE OTHER...",
+	.about = "How many runs does a question need? Answered from pilot runs: files of "
+		 "numbers, records, or a folder of results. The first is the reference.",
+	.rows = rows,
+	.row_count = ROW_COUNT,
+};
+
 static int run_plan(int argc, char **argv)
 {
 	struct settings settings = {
@@ -423,23 +432,11 @@ static int run_plan(int argc, char **argv)
 		.simulations = 2000,
 		.seed = 1,
 	};
-	struct message message = {""};
-	int first = argc;
-	int result = options_parse(rows, ROW_COUNT, &settings, argc, argv, 0, &first, &message);
+	int first = argc, status;
 
-	if (result == OPTIONS_HELP)
-		options_help(
-			stdout, "syslat plan [OPTION]... REFERENCE OTHER...",
-			"How many runs does a question need? Answered from pilot runs: files of "
-			"numbers, records, or a folder of results. The first is the reference.",
-			rows, ROW_COUNT);
-	else if (result == OPTIONS_VERSION)
-		command_version();
-	else if (result == 0)
-		return plan(&settings, argv + first, (size_t)(argc - first));
-	if (result < 0)
-		command_error("plan", "%s", message.text);
-	return result < 0 ? EXIT_USAGE : EXIT_DONE;
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
+	return plan(&settings, argv + first, (size_t)(argc - first));
 }
 
 const struct command command_plan = {"plan", "how many runs a question needs", run_plan};

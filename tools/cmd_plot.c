@@ -355,32 +355,24 @@ static int plot(struct compare_job *job, const struct settings *settings, char *
 	return error ? compare_fail(NAME, error, &message) : EXIT_DONE;
 }
 
+static const struct command_page page = {
+	.name = NAME,
+	.usage = "syslat plot [OPTION]... DIR|RECORD|FILE|-...",
+	.about = "Draws the first metric of a comparison, or the samples of its runs.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.wanted = "nothing to plot: give an experiment's folder, records, or "
+		  "files of numbers",
+};
+
 static int run_plot(int argc, char **argv)
 {
 	struct settings settings = {.compare = COMPARE_SETTINGS_DEFAULT};
 	struct compare_job job = {.set = NULL};
-	struct message message = {""};
 	int first = argc, status;
-	int parsed = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &settings, argc, argv, 0,
-				   &first, &message);
 
-	if (parsed == OPTIONS_HELP) {
-		options_help(stdout, "syslat plot [OPTION]... DIR|RECORD|FILE|-...",
-			     "Draws the first metric of a comparison, or the samples of its runs.",
-			     rows, sizeof(rows) / sizeof(rows[0]));
-		return EXIT_DONE;
-	}
-	if (parsed == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	if (parsed < 0)
-		return compare_fail(NAME, -EINVAL, &message);
-	if (first == argc) {
-		command_error(NAME, "nothing to plot: give an experiment's folder, records, or "
-				    "files of numbers");
-		return EXIT_USAGE;
-	}
+	if (!command_parse(&page, &settings, argc, argv, &first, &status))
+		return status;
 	job.settings = settings.compare;
 	job.settings.whole = true;
 	status = plot(&job, &settings, argv + first, (size_t)(argc - first));

@@ -2,6 +2,11 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+
 /*
  * One command of syslat. A command is one file, cmd_<name>.c, that ends in
  *
@@ -23,5 +28,22 @@ void command_error(const char *name, const char *format, ...) __attribute__((for
 
 /* The line of --version, for every command alike. */
 void command_version(void);
+
+/* What a command takes, and what its --help says. */
+struct command_page {
+	const char *name; /* in errors */
+	const char *usage, *about;
+	const struct option_row *rows;
+	size_t row_count;
+	const char *wanted; /* error without an operand; NULL: none is needed */
+	bool stop_at_operand;
+};
+
+/*
+ * Options into @settings. --help, --version and wrong usage are answered alike by all: then false,
+ * and *ret_status is the exit code. True: go on; operands start at *ret_first.
+ */
+bool command_parse(const struct command_page *page, void *settings, int argc, char **argv,
+		   int *ret_first, int *ret_status);
 
 #endif

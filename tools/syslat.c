@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,31 +6,7 @@
 
 #include "base/exit.h"
 #include "base/file.h"
-#include "build_id.h"
 #include "command.h"
-#include "config.h"
-
-void command_error(const char *name, const char *format, ...)
-{
-	char text[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	for (char *at = text; *at; at++)
-		if (*at == '\n' || *at == '\r')
-			*at = ' ';
-	if (name)
-		fprintf(stderr, "syslat %s: %s\n", name, text);
-	else
-		fprintf(stderr, "syslat: %s\n", text);
-}
-
-void command_version(void)
-{
-	printf("syslatency %s (%s)\n", SYSLATENCY_VERSION, SYSLATENCY_BUILD);
-}
 
 static void help(FILE *stream)
 {

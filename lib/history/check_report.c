@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/markup.h"
 #include "history/check.h"
 
 static const char *commit_name(const struct check_report *report, uint32_t commit)
@@ -199,36 +200,14 @@ json_t *check_to_json(const struct check_report *report)
 
 /* --- JUnit --- */
 
-static void escape(FILE *stream, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", stream);
-			break;
-		case '<':
-			fputs("&lt;", stream);
-			break;
-		case '>':
-			fputs("&gt;", stream);
-			break;
-		case '"':
-			fputs("&quot;", stream);
-			break;
-		default:
-			fputc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
-		}
-	}
-}
-
 static void write_failure(FILE *stream, const struct check_report *report,
 			  const struct check_result *result, const struct check_change *change)
 {
 	fprintf(stream, "<failure type=\"regression\" message=\"%.4g to %.4g ", change->before,
 		change->after);
-	escape(stream, result->series->unit);
+	markup_escape(stream, result->series->unit);
 	fputs(" at ", stream);
-	escape(stream, commit_name(report, change->at));
+	markup_escape(stream, commit_name(report, change->at));
 	fputs("\"/>", stream);
 }
 
@@ -251,13 +230,13 @@ void check_write_junit(FILE *stream, const struct check_report *report)
 		const struct check_result *result = &report->results[i];
 
 		fputs("<testcase classname=\"", stream);
-		escape(stream, result->series->machine);
+		markup_escape(stream, result->series->machine);
 		fputs("\" name=\"", stream);
-		escape(stream, result->series->benchmark);
+		markup_escape(stream, result->series->benchmark);
 		fputc(' ', stream);
-		escape(stream, result->series->arm);
+		markup_escape(stream, result->series->arm);
 		fputc(' ', stream);
-		escape(stream, result->series->metric);
+		markup_escape(stream, result->series->metric);
 		fprintf(stream, " series %lld\">", (long long)result->series->id);
 		for (size_t k = 0; k < result->count; k++)
 			if (check_alarms(&result->changes[k], &report->settings))

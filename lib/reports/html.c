@@ -45,31 +45,9 @@ static const char style[] =
 	"@media(max-width:600px){text{font-size:23px}}\n"
 	".bar{display:inline-block;height:.7rem;background:var(--c0)}\n";
 
-void html_escape(FILE *stream, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", stream);
-			break;
-		case '<':
-			fputs("&lt;", stream);
-			break;
-		case '>':
-			fputs("&gt;", stream);
-			break;
-		case '"':
-			fputs("&quot;", stream);
-			break;
-		default:
-			fputc(*text, stream);
-		}
-	}
-}
-
 void html_escape_json(FILE *stream, const json_t *text)
 {
-	html_escape(stream, json_is_string(text) ? json_string_value(text) : "no reason given");
+	markup_escape(stream, json_is_string(text) ? json_string_value(text) : "no reason given");
 }
 
 static void write_head(FILE *stream, const struct comparison_report *report)
@@ -85,17 +63,17 @@ static void write_head(FILE *stream, const struct comparison_report *report)
 		style);
 	if (command) {
 		fputs("<p><code>", stream);
-		html_escape(stream, command);
+		markup_escape(stream, command);
 		fputs("</code></p>\n", stream);
 	}
 	if (machine) {
 		fputs("<p>", stream);
-		html_escape(stream, machine);
+		markup_escape(stream, machine);
 		fputs("</p>\n", stream);
 	}
 	if (runs) {
 		fputs("<p>", stream);
-		html_escape(stream, runs);
+		markup_escape(stream, runs);
 		fputs("</p>\n", stream);
 	}
 	free(command);
@@ -115,11 +93,11 @@ static void write_verdict(FILE *stream, const struct comparison *comparison,
 	words_verdict(memory, comparison, pair);
 	fclose(memory);
 	fprintf(stream, "<li><span class=\"%s\">", comparison_verdict_name(pair->verdict));
-	html_escape(stream, comparison_verdict_name(pair->verdict));
+	markup_escape(stream, comparison_verdict_name(pair->verdict));
 	fputs("</span> (", stream);
-	html_escape(stream, comparison->metric);
+	markup_escape(stream, comparison->metric);
 	fputs("): ", stream);
-	html_escape(stream, text);
+	markup_escape(stream, text);
 	fputs("</li>\n", stream);
 	free(text);
 }
@@ -145,7 +123,7 @@ static void write_table(FILE *stream, const struct comparison *comparison)
 {
 	fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table of ",
 	      stream);
-	html_escape(stream, comparison->metric);
+	markup_escape(stream, comparison->metric);
 	fputs("\"><table>\n<tr><th scope=\"col\">arm</th><th scope=\"col\">runs</th><th "
 	      "scope=\"col\">min</th><th scope=\"col\">median</th><th scope=\"col\">interval</th>"
 	      "<th scope=\"col\">mean</th><th scope=\"col\">stddev</th><th scope=\"col\">max</th>"
@@ -155,7 +133,7 @@ static void write_table(FILE *stream, const struct comparison *comparison)
 		const struct comparison_arm *arm = &comparison->arms[i];
 
 		fputs("<tr><th scope=\"row\">", stream);
-		html_escape(stream, arm->name);
+		markup_escape(stream, arm->name);
 		fprintf(stream, "</th><td>%zu</td>", arm->count);
 		write_number(stream, arm->minimum);
 		write_number(stream, arm->median);
@@ -176,10 +154,10 @@ static void write_table(FILE *stream, const struct comparison *comparison)
 static void write_metric(FILE *stream, const struct comparison *comparison)
 {
 	fputs("<h2>", stream);
-	html_escape(stream, comparison->metric);
+	markup_escape(stream, comparison->metric);
 	if (*comparison->unit) {
 		fputs(", ", stream);
-		html_escape(stream, comparison->unit);
+		markup_escape(stream, comparison->unit);
 	}
 	fputs("</h2>\n<figure>\n", stream);
 	html_picture_runs(stream, comparison);
@@ -203,7 +181,7 @@ static void write_method(FILE *stream, const struct comparison_report *report)
 	words_method(memory, report->comparisons[0]);
 	fclose(memory);
 	fputs("<p class=\"note\">", stream);
-	html_escape(stream, text);
+	markup_escape(stream, text);
 	fputs("</p>\n", stream);
 	free(text);
 }

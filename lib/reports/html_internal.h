@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 
+#include "base/markup.h"
 #include "record/comparison.h"
 
 /* Shared by html.c, html_picture.c and html_parts.c. */
 
-/* Text of users as HTML text or attribute. */
-void html_escape(FILE *stream, const char *text);
+/* A string of JSON, escaped. */
 void html_escape_json(FILE *stream, const json_t *text);
 
 /* Pictures as SVG within the page: every run a mark on a log (or linear) axis with median and

@@ -11,7 +11,7 @@ static void paragraph(FILE *stream, char *text)
 {
 	if (text) {
 		fputs("<p>", stream);
-		html_escape(stream, text);
+		markup_escape(stream, text);
 		fputs("</p>\n", stream);
 	}
 	free(text);
@@ -80,12 +80,12 @@ static void write_reason(FILE *stream, const struct arm *arm, size_t index)
 	for (size_t i = index + 1; i < arm->record_count; i++)
 		more += told_alike(arm->records[i], record);
 	fputs("<li>", stream);
-	html_escape(stream, arm->name);
+	markup_escape(stream, arm->name);
 	fprintf(stream, ", run %.8s", record->id);
 	if (more)
 		fprintf(stream, " and %zu like it", more);
 	fprintf(stream, ": %s: ", verdict_name(record->verdict));
-	html_escape(stream, first_reason(record));
+	markup_escape(stream, first_reason(record));
 	fputs("</li>\n", stream);
 }
 
@@ -154,7 +154,7 @@ static void write_cause_bars(FILE *stream, const struct arm *arm, const json_t *
 	json_object_foreach ((json_t *)sums, name, sum)
 		all += json_number_value(sum);
 	fputs("<h3>", stream);
-	html_escape(stream, arm->name);
+	markup_escape(stream, arm->name);
 	fputs("</h3>\n<table><tr><th scope=\"col\">cause</th><th scope=\"col\">share of the late "
 	      "time</th><th scope=\"col\"></th></tr>\n",
 	      stream);
@@ -162,7 +162,7 @@ static void write_cause_bars(FILE *stream, const struct arm *arm, const json_t *
 		double share = all > 0 ? 100 * json_number_value(sum) / all : 0;
 
 		fputs("<tr><td>", stream);
-		html_escape(stream, name);
+		markup_escape(stream, name);
 		fprintf(stream,
 			"</td><td>%.0f%%</td><td><span class=\"bar\" style=\"width:%.0fpx\">"
 			"</span></td></tr>\n",
@@ -208,9 +208,9 @@ static void write_command(FILE *stream, const struct arm *arm)
 			char letter[2] = {*text, '\0'};
 
 			if (quote && *text == '\'')
-				html_escape(stream, "'\\''");
+				markup_escape(stream, "'\\''");
 			else
-				html_escape(stream, letter);
+				markup_escape(stream, letter);
 		}
 		if (quote)
 			fputc('\'', stream);
@@ -230,7 +230,7 @@ static void write_commands(FILE *stream, const struct comparison_report *report)
 	}
 	for (size_t i = 0; i < report->set->count; i++) {
 		fputs("# ", stream);
-		html_escape(stream, report->set->arms[i].name);
+		markup_escape(stream, report->set->arms[i].name);
 		fputc('\n', stream);
 		write_command(stream, &report->set->arms[i]);
 	}

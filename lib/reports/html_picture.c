@@ -97,12 +97,12 @@ static void start_picture(FILE *stream, const struct comparison *comparison, con
 {
 	fprintf(stream, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDTH,
 		height + 52);
-	html_escape(stream, comparison->metric);
+	markup_escape(stream, comparison->metric);
 	fprintf(stream, ": %s. ", what);
 	for (size_t i = 0; i < comparison->count; i++) {
-		html_escape(stream, comparison->arms[i].name);
+		markup_escape(stream, comparison->arms[i].name);
 		fprintf(stream, ": median %.4g ", comparison->arms[i].median);
-		html_escape(stream, comparison->unit);
+		markup_escape(stream, comparison->unit);
 		fprintf(stream, " of %zu runs. ", comparison->arms[i].count);
 	}
 	fputs("\">\n", stream);
@@ -115,10 +115,10 @@ static void end_picture(FILE *stream, const struct comparison *comparison, const
 		"<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.0f\" y2=\"%.0f\"/>"
 		"<text class=\"tick\" x=\"%d\" y=\"%.0f\">",
 		LEFT, RIGHT, height, height, (LEFT + RIGHT) / 2, height + 45);
-	html_escape(stream, comparison->metric);
+	markup_escape(stream, comparison->metric);
 	if (*comparison->unit) {
 		fputs(", ", stream);
-		html_escape(stream, comparison->unit);
+		markup_escape(stream, comparison->unit);
 	}
 	fprintf(stream, " (%s axis)</text>\n</svg>\n", axis->log ? "log" : "linear");
 }
@@ -130,7 +130,7 @@ static void write_arm(FILE *stream, const struct comparison_arm *arm, const stru
 	size_t step = (arm->count + MARKS_MOST - 1) / MARKS_MOST;
 
 	fprintf(stream, "<text class=\"name\" x=\"%d\" y=\"%.0f\">", LEFT, middle - 20);
-	html_escape(stream, arm->name);
+	markup_escape(stream, arm->name);
 	fprintf(stream, "</text>\n<g class=\"arm%zu\">\n", index % 6);
 	/* Marks of neighbours in value lie on five levels, so that none hides another. */
 	for (size_t i = 0; i < arm->count; i += step ? step : 1)
@@ -192,7 +192,7 @@ void html_picture_ecdf(FILE *stream, const struct comparison *comparison)
 	for (size_t i = 0; i < comparison->count; i++) {
 		fprintf(stream, "<text class=\"legend arm%zu\" x=\"%d\" y=\"%zu\">", i % 6, RIGHT,
 			height > 60 ? 160 - 18 * (comparison->count - 1 - i) % 160 : 20);
-		html_escape(stream, comparison->arms[i].name);
+		markup_escape(stream, comparison->arms[i].name);
 		fputs("</text>\n", stream);
 	}
 	end_picture(stream, comparison, &axis, height);
