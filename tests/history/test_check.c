@@ -54,21 +54,21 @@ static struct sequential *start(struct random *random, uint64_t seed, int runs)
 	return sequential;
 }
 
-/* 1,000 series of 200 commits without change: at most 1% raise a suspicion (0.75% by design, and
- * simulate_history sees it in many more), none an alarm. */
+/* 4,000 series of 200 commits without change: at most 1% raise a suspicion (0.75% by design), none
+ * an alarm. Of 1,000 one could not tell 0.75% from 1%. */
 static void null_series_stay_quiet(void **state)
 {
 	struct simulated_outcome outcome = {0};
 	struct random random;
 	struct sequential *sequential = start(&random, 8, 5);
 
-	for (int trial = 0; trial < 1000; trial++)
+	for (int trial = 0; trial < 4000; trial++)
 		simulate_null(&simulated, &outcome);
 	sequential_free(sequential);
 	assert_int_equal(outcome.error, 0);
-	print_message("%zu of 1000 series without change raise a suspicion, %zu an alarm\n",
+	print_message("%zu of 4000 series without change raise a suspicion, %zu an alarm\n",
 		      outcome.suspected, outcome.confirmed);
-	assert_in_range(outcome.suspected, 0, 10);
+	assert_in_range(outcome.suspected, 0, 40);
 	assert_int_equal(outcome.confirmed, 0);
 }
 
