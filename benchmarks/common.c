@@ -64,6 +64,11 @@ bool benchmark_begin(const struct benchmark *benchmark, void *settings, int argc
 	struct message message = {""};
 	int error;
 
+	error = program_begin(argv, &message);
+	if (error) {
+		*ret_code = benchmark_fail(benchmark, exit_code_of(error), message.text);
+		return false;
+	}
 	program_survive_failed_writes();
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	error = options_parse(benchmark->rows, benchmark->row_count, settings, argc, argv, 0,

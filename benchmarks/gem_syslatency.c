@@ -188,7 +188,8 @@ static int resolve(struct settings *settings, struct message *message)
 	run->measure_settings.seed =
 		settings->seed_given ? (uint64_t)settings->seed : random_fresh_seed();
 	run->measure_settings.clock_cost_ns = clock_read_cost_ns();
-	run->measure_settings.count_steal = true;
+	run->counters_off = settings->counters && strcmp(settings->counters, "off") == 0;
+	run->measure_settings.count_steal = !run->counters_off;
 	if (!settings->warmup_given)
 		run->warmup_ns = !run->pure_drop_in	? NS_PER_S
 				 : settings->file_cache ? 5 * NS_PER_S

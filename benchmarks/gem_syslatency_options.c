@@ -97,6 +97,7 @@ static const char *const variant_choices[] = {"baseline", "stock", "mapping", "m
 static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
 static const char *const sched_choices[] = {"fifo", "other", NULL};
 static const char *const trace_choices[] = {"off", "light", "full", NULL};
+static const char *const counters_choices[] = {"on", "off", NULL};
 
 #define AT(member) .offset = offsetof(struct settings, member)
 #define LONGEST_NS INT64_MAX
@@ -314,6 +315,13 @@ static const struct option_row rows[] = {
 	 AT(run.samples_path),
 	 .help = "write every sample (.txt: text, else binary)"},
 	BENCHMARK_ARM_ROW(run.arm),
+	{.kind = OPTION_CHOICE,
+	 .long_name = "counters",
+	 .argument = "WHEN",
+	 AT(counters),
+	 .choices = counters_choices,
+	 .help = "off: no snapshots of the kernel's counters, to measure what they cost; nothing is "
+		 "proved then (default on)"},
 	BENCHMARK_PROGRESS_ROW(progress),
 };
 

@@ -424,14 +424,16 @@ static void print_text(const json_t *result)
 static int write_json(const json_t *result, const char *path)
 {
 	char *line = json_line(result);
+	bool standard_output = strcmp(path, "-") == 0;
 	int error = -ENOMEM;
 
-	if (line && strcmp(path, "-") == 0)
+	if (line && standard_output)
 		error = puts(line) < 0 ? -EIO : 0;
 	else if (line)
 		error = file_replace(path, line, strlen(line));
 	free(line);
-	if (error)
+	/* What standard output does not take is told once, where it is flushed at the end. */
+	if (error && !(standard_output && ferror(stdout)))
 		command_error("check", "cannot write %s: %s", path, strerrordesc_np(-error));
 	return error;
 }

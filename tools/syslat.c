@@ -7,6 +7,7 @@
 #include "base/exit.h"
 #include "base/file.h"
 #include "command.h"
+#include "engine/program.h"
 
 static void help(FILE *stream)
 {
@@ -67,7 +68,13 @@ static int flush_output(int status)
 int main(int argc, char **argv)
 {
 	const struct command *command;
+	struct message message = {""};
+	int error = program_begin(argv, &message);
 
+	if (error) {
+		command_error(NULL, "%s", message.text);
+		return exit_code_of(error);
+	}
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of a write, not a death */
 	machine_set_root(getenv("SYSLATENCY_ROOT"));
 	if (argc < 2) {

@@ -368,16 +368,6 @@ static int conclude(struct execution *execution, const struct experiment_totals 
 					       : "--max-reps reached before the rule was met");
 }
 
-static int64_t lock_wait_ns(void)
-{
-	const char *text = getenv("SYSLATENCY_LOCK_WAIT_S");
-	int64_t seconds;
-
-	if (!text || parse_int64(text, 0, 86400, &seconds) < 0)
-		seconds = LOCK_WAIT_S;
-	return seconds * NS_PER_S;
-}
-
 static int describe_host(struct execution *execution)
 {
 	struct experiment *experiment = execution->experiment;
@@ -408,10 +398,14 @@ int experiment_execute(struct experiment *experiment, const char *directory,
 		.experiment = experiment, .events = events, .message = message};
 	struct message ignored;
 	int error = experiment_check_stopping(experiment, message);
+	int64_t wait_ns = 0;
 
 	if (!error)
-		error = session_open(experiment, directory, lock_wait_ns(), &execution.session,
-				     message);
+		wait_ns = knobs_lock_wait_ns(LOCK_WAIT_S * NS_PER_S, message);
+	if (!error && wait_ns < 0)
+		error = (int)wait_ns;
+	if (!error)
+		error = session_open(experiment, directory, wait_ns, &execution.session, message);
 	if (error)
 		return error;
 	if (execution.session->torn)

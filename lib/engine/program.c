@@ -8,12 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "sys/knob.h"
+
+#define STACK_LEAST_BYTES (UINT64_C(1) << 20)
+#define STACK_BYTES (UINT64_C(8) << 20)
 
 /*
  * Can @path be written? Said before minutes of measuring, not after. A FIFO stays open to the end:
@@ -52,6 +57,32 @@ int program_check_outputs(const char *json, struct message *message)
 			return error;
 	}
 	return 0;
+}
+
+/* A stack of 64 KiB ("ulimit -s 64") ends in a fault somewhere; threads get theirs by it too. */
+static int widen_stack(char **argv, struct message *message)
+{
+	struct rlimit limit, wider;
+
+	if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_LEAST_BYTES)
+		return 0;
+	wider = limit;
+	wider.rlim_cur = STACK_BYTES < limit.rlim_max ? STACK_BYTES : limit.rlim_max;
+	if (wider.rlim_cur < STACK_LEAST_BYTES)
+		wider.rlim_cur = wider.rlim_max = STACK_BYTES; /* for the superuser alone */
+	if (setrlimit(RLIMIT_STACK, &wider) == 0)
+		execv("/proc/self/exe", argv);
+	return message_set(message, -EPERM,
+			   "the stack may not grow beyond %llu KiB here, and 1024 are needed: "
+			   "ulimit -s 8192",
+			   (unsigned long long)limit.rlim_cur / 1024);
+}
+
+int program_begin(char **argv, struct message *message)
+{
+	int64_t wait_ns = knobs_lock_wait_ns(0, message);
+
+	return wait_ns < 0 ? (int)wait_ns : widen_stack(argv, message);
 }
 
 void program_survive_failed_writes(void)

@@ -19,6 +19,13 @@ int program_check_output(const char *path, struct message *message);
  * not after. -errno. */
 int program_check_outputs(const char *json, struct message *message);
 
+/*
+ * First of all in main(): refuses an environment that cannot be meant (-EINVAL), and sees to a
+ * stack that the program fits on. Where the limit is too small it is raised and the program
+ * executed anew (@argv); -EPERM where that is not allowed.
+ */
+int program_begin(char **argv, struct message *message);
+
 /* SIGPIPE and SIGXFSZ: what ends a write is told as its error, not a death. */
 void program_survive_failed_writes(void);
 

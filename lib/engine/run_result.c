@@ -240,7 +240,9 @@ static int fill_sampler(struct run *run)
 		hits += thread->thp_hits;
 		misses += thread->thp_misses;
 	}
-	if (json_put(run->record->counters, "sampler", sampler) ||
+	if (json_put(run->record->counters, "supervisor_cpu_ms",
+		     json_real((double)run->cpu_ns / 1e6)) ||
+	    json_put(run->record->counters, "sampler", sampler) ||
 	    json_put(sampler, "memory_locked", json_boolean(locked)) ||
 	    json_put(sampler, "migrations", json_integer((json_int_t)migrations)) ||
 	    json_put(sampler, "thp_hits", json_integer((json_int_t)hits)) ||
@@ -366,6 +368,9 @@ static json_t *settings_object(const struct run *run)
 	}
 	json_put(object, "budget_bytes", budgets);
 	json_put(object, "offered_per_s", rates);
+	/* Absent is on: records of before there was a switch compare with those of after. */
+	if (settings->counters_off)
+		json_put(object, "counters", json_string("off"));
 	json_put(object, "leak", json_boolean(settings->backend_settings.leak));
 	json_put(object, "reset", json_boolean(settings->reset));
 	json_put(object, "break_above_us",
@@ -380,11 +385,16 @@ static json_t *settings_object(const struct run *run)
 /* Counters of the window, levels since before the first load, the series, the kernel log. */
 static int fill_counters(struct run *run)
 {
-	json_t *counters = snapshot_delta(run->before, run->after);
-	json_t *since_origin = snapshot_delta(run->origin, run->after);
+	json_t *counters, *since_origin, *risen;
 	static const char *const levels[] = {"nr_unevictable", "nr_mlock", "nr_shmem"};
-	json_t *risen = json_object();
 
+	if (run->settings->counters_off) {
+		run->record->counters = json_object();
+		return run->record->counters ? 0 : -ENOMEM;
+	}
+	counters = snapshot_delta(run->before, run->after);
+	since_origin = snapshot_delta(run->origin, run->after);
+	risen = json_object();
 	if (!counters || !since_origin || !risen) {
 		json_decref(counters);
 		json_decref(since_origin);

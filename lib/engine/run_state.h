@@ -44,6 +44,7 @@ struct run {
 
 	int64_t begin_ns, end_ns; /* of the measured window */
 	int64_t stall_ns;	  /* unfinished wait at the end */
+	int64_t cpu_ns;		  /* processor time of this process in the window */
 	bool interrupted, broke_above;
 	bool load_death_noted[RUN_LOADS_MAX];
 };

@@ -77,7 +77,7 @@ static int wait_steady(struct run *run)
 int run_start_loads(struct run *run)
 {
 	const struct cgroup *group = run->group.version == CGROUP_NONE ? NULL : &run->group;
-	int error = snapshot_take(group, &run->origin);
+	int error = run->settings->counters_off ? 0 : snapshot_take(group, &run->origin);
 
 	if (error)
 		return message_set_errno(run->message, error, "cannot read the kernel's counters");
@@ -256,7 +256,7 @@ static int watch(struct run *run, int64_t deadline_ns)
 		watch_loads(run);
 		if (run->series)
 			snapshot_series_sample(run->series, clock_now_ns());
-		if (clock_now_ns() >= next_tick_ns) {
+		if (!run->settings->counters_off && clock_now_ns() >= next_tick_ns) {
 			take_tick(run);
 			next_tick_ns = clock_now_ns() + TICK_NS;
 		}
@@ -270,18 +270,43 @@ static int watch(struct run *run, int64_t deadline_ns)
 	return 0;
 }
 
+static int64_t own_cpu_ns(void)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) < 0 ? 0 : timespec_to_ns(&now);
+}
+
+static int begin_counters(struct run *run, const struct cgroup *group)
+{
+	int error;
+
+	if (run->settings->counters_off)
+		return 0;
+	error = snapshot_take(group, &run->before);
+	if (!error)
+		error = snapshot_take(group, &run->tick);
+	return error ? error : snapshot_series_open(group, &run->series);
+}
+
+static int end_counters(struct run *run, const struct cgroup *group)
+{
+	int error = run->settings->counters_off ? 0 : snapshot_take(group, &run->after);
+
+	if (!error && run->after)
+		take_tick(run);
+	return error;
+}
+
 int run_measure(struct run *run)
 {
 	const struct cgroup *group = run->group.version == CGROUP_NONE ? NULL : &run->group;
-	int error = snapshot_take(group, &run->before);
+	int error = begin_counters(run, group);
 
-	if (!error)
-		error = snapshot_take(group, &run->tick);
-	if (!error)
-		error = snapshot_series_open(group, &run->series);
 	if (error)
 		return message_set_errno(run->message, error, "cannot read the kernel's counters");
 	run_start_causes(run);
+	run->cpu_ns = -own_cpu_ns();
 	run->begin_ns = clock_now_ns() + NS_PER_MS;
 	error = sampler_begin(run->sampler, run->begin_ns);
 	if (error)
@@ -291,6 +316,7 @@ int run_measure(struct run *run)
 				   ? run->begin_ns + run->settings->duration_ns
 				   : INT64_MAX);
 	run->end_ns = clock_now_ns();
+	run->cpu_ns += own_cpu_ns();
 	tell_progress(run, RUN_STOPPING, 0);
 	if (sampler_stop(run->sampler, &run->stall_ns) == -ETIMEDOUT)
 		record_note(run->record,
@@ -298,8 +324,5 @@ int run_measure(struct run *run)
 			    "guardian process goes on with it");
 	if (error)
 		return error;
-	error = snapshot_take(group, &run->after);
-	if (!error)
-		take_tick(run);
-	return error;
+	return end_counters(run, group);
 }

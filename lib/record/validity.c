@@ -253,6 +253,27 @@ static void judge_claim(const struct judgement *judgement, const struct claim *c
 		judge_own(judgement, claim, path, witness);
 }
 
+static bool counters_were_off(const struct judgement *judgement)
+{
+	const char *counters = view_text(judgement->view, "settings.counters");
+
+	return counters && strcmp(counters, "off") == 0;
+}
+
+/* A run without a load claims nothing but its own sampling; one with a load proves nothing of it.
+ */
+static void judge_without_counters(const struct judgement *judgement)
+{
+	char **loads = judgement->record->loads;
+	bool loaded = loads && loads[0] && (strcmp(loads[0], "null") != 0 || loads[1]);
+
+	record_reason(judgement->record, loaded ? VERDICT_INVALID : VERDICT_SUSPECT,
+		      "the counters were off (--counters off): %s; that is for measuring what they "
+		      "cost, and for nothing else: leave it out",
+		      loaded ? "nothing proves what the loads did, or what else the machine did"
+			     : "nothing proves that the machine was left alone");
+}
+
 void record_judge(struct record *record, const struct claim *const *claims, size_t count)
 {
 	json_t *view = record_to_json(record);
@@ -261,6 +282,12 @@ void record_judge(struct record *record, const struct claim *const *claims, size
 	if (!view || json_put(view, "derived", derive(record, view))) {
 		json_decref(view);
 		record_reason(record, VERDICT_SUSPECT, "not judged: out of memory");
+		return;
+	}
+	if (counters_were_off(&judgement)) {
+		judge_sampler(&judgement);
+		judge_without_counters(&judgement);
+		json_decref(view);
 		return;
 	}
 	/* In the order in which a reader wants them: what voids the run before what casts doubt. */

@@ -141,6 +141,29 @@ static bool is_root_group(const char *group)
 	       !machine_exists(path);
 }
 
+/* Why no group can be made in @group, which the caller may not write. */
+static int tell_unwritable(const char *group, const char *remedy, struct message *message)
+{
+	char path[PATH_MAX];
+	int error = machine_path(group, path, sizeof(path));
+
+	if (!error && access(path, W_OK) < 0)
+		error = -errno;
+	if (error == -EROFS)
+		return message_set(message, -EACCES,
+				   "no group can be made below %s: it is mounted read-only (a "
+				   "container?): mount -o remount,rw it, or use --scope machine",
+				   group);
+	if (geteuid() == 0)
+		return message_set(
+			message, -EACCES,
+			"no group can be made below %s, not even as root (%s): use --scope "
+			"machine",
+			group, strerrordesc_np(error ? -error : EACCES));
+	return message_set(message, -EACCES, "no permission to make a group below %s: %s", group,
+			   remedy);
+}
+
 /*
  * v2: a group may hand memory on, or hold processes, not both ("no internal processes",
  * Documentation/admin-guide/cgroup-v2.rst). The nearest group upwards that does or could.
@@ -156,17 +179,18 @@ static int find_v2_parent(const struct mount *mount, char *group, struct message
 		if (file_has_word(group, "cgroup.subtree_control", "memory") ||
 		    (file_has_word(group, "cgroup.controllers", "memory") &&
 		     (is_root_group(group) || is_empty(group)))) {
-			suitable = true;
 			if (machine_writable(group))
 				return 0;
+			if (!suitable)
+				tell_unwritable(group, HELP_DELEGATE, message);
+			suitable = true;
 		}
 		if (strlen(group) <= shortest)
 			break;
 		*strrchr(group, '/') = '\0';
 	}
 	if (suitable)
-		return message_set(message, -EACCES, "no permission to make a group near %s: %s",
-				   own, HELP_DELEGATE);
+		return -EACCES;
 	return message_set(message, -ENOTSUP,
 			   "no group from %s upwards can hand the memory controller on: %s", own,
 			   HELP_DELEGATE);
@@ -175,8 +199,7 @@ static int find_v2_parent(const struct mount *mount, char *group, struct message
 static int find_v1_parent(const char *group, struct message *message)
 {
 	if (!machine_writable(group))
-		return message_set(message, -EACCES,
-				   "no permission to make a group below %s: run as root", group);
+		return tell_unwritable(group, "run as root", message);
 	return 0;
 }
 

@@ -22,6 +22,12 @@
  */
 struct knobs;
 
+/*
+ * How long to wait for the machine-wide lock: SYSLATENCY_LOCK_WAIT_S, or @otherwise_ns. -EINVAL:
+ * the variable holds no such time.
+ */
+int64_t knobs_lock_wait_ns(int64_t otherwise_ns, struct message *message);
+
 /* Starts the guardian and the journal. @program is the name that others are told. */
 int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message);
 

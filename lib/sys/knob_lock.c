@@ -11,17 +11,32 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "sys/knob.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
 
-int64_t lock_wait_ns(void)
+#define WAIT_VARIABLE "SYSLATENCY_LOCK_WAIT_S"
+#define WAIT_MOST_S 1e6
+
+int64_t knobs_lock_wait_ns(int64_t otherwise_ns, struct message *message)
 {
-	const char *text = getenv("SYSLATENCY_LOCK_WAIT_S");
+	const char *text = getenv(WAIT_VARIABLE);
 	double seconds;
 
-	if (text && parse_double(text, &seconds) == 0 && seconds >= 0 && seconds < 1e6)
+	if (!text || !*text)
+		return otherwise_ns;
+	if (parse_double(text, &seconds) == 0 && seconds >= 0 && seconds < WAIT_MOST_S)
 		return (int64_t)(seconds * 1e9);
-	return 10 * NS_PER_S;
+	return message_set(message, -EINVAL,
+			   WAIT_VARIABLE ": '%.100s' is no time: write seconds from 0 to 1000000",
+			   text);
+}
+
+int64_t lock_wait_ns(void)
+{
+	int64_t wait_ns = knobs_lock_wait_ns(10 * NS_PER_S, NULL);
+
+	return wait_ns < 0 ? 10 * NS_PER_S : wait_ns; /* programs have refused that */
 }
 
 int lock_try(int directory_fd, const char *program, pid_t pid, struct message *message)

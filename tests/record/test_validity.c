@@ -242,10 +242,33 @@ static void test_reasons_add_up(void **state)
 	record_free(record);
 }
 
+/* Nothing is proved: with loads that is the end of it, whatever the other numbers say. */
+static void test_counters_off(void **state)
+{
+	struct record *record = clean_run();
+
+	json_object_set_new(record->settings, "counters", json_string("off"));
+	expect(record, VERDICT_INVALID, "--counters off");
+	record = clean_run();
+	json_object_set_new(record->settings, "counters", json_string("off"));
+	set_text(&record->loads[0], "null");
+	free(record->loads[1]);
+	record->loads[1] = NULL;
+	expect(record, VERDICT_SUSPECT, "--counters off");
+	record = clean_run(); /* the sampler is judged all the same */
+	json_object_set_new(record->settings, "counters", json_string("off"));
+	record->per_cpu[1].policy = "other";
+	expect(record, VERDICT_INVALID, "not as SCHED_FIFO");
+	record = clean_run();
+	json_object_set_new(record->settings, "counters", json_string("on"));
+	expect(record, VERDICT_VALID, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sampler_without_fifo),
+		cmocka_unit_test(test_counters_off),
 		cmocka_unit_test(test_sampler_faults_and_lock),
 		cmocka_unit_test(test_stolen_cpu),
 		cmocka_unit_test(test_clock_jump),

@@ -56,6 +56,7 @@ expect "nothing to put back" 0 'nothing was left|put back' syslat check --restor
 one_line_error "an operand" 2 'takes no operands' syslat check now
 one_line_error "an unknown option" 2 '--nope' syslat check --nope
 one_line_error "a file that cannot be written" 1 'cannot write' sh -c 'syslat check --json /nonexistent/x >/dev/null'
+one_line_error "standard output that is full" 1 'cannot write' sh -c 'syslat check --json - >/dev/full'
 expect "help" 0 '^usage: syslat check' syslat check --help
 expect "version" 0 '^syslatency [0-9]' syslat check --version
 finish

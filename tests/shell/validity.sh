@@ -27,6 +27,15 @@ verdict "the record has what the verdict is made of" '.counters.vmstat and .coun
 	and (.counters.kmsg | type == "array") and (.counters.series.t_ms | length >= 1) and (.environment.kernel | length > 0)
 	and (.machine_key | test("^[0-9a-f]{16}$"))'
 
+# --- the counters switched off: nothing is proved, and that is said ---
+run -t 0.3 --warmup 0 --load null --counters off
+verdict "without counters a run is suspect" '.validity.verdict == "suspect" and .settings.counters == "off"
+	and (.validity.reasons | any(test("--counters off"))) and (.counters | has("vmstat") or has("series") | not)'
+run -t 0.3 --warmup 0 --load thp --scope machine --counters off
+verdict "and invalid beside a load" '.validity.verdict == "invalid" and (.validity.reasons | any(test("--counters off")))'
+run -t 0.3 --warmup 0 --load null --counters on
+verdict "on is the default" '(.settings | has("counters") | not) and .counters.vmstat'
+
 # --- a neighbour that eats a CPU ---
 timeout 20 bash -c 'while :; do :; done' &
 hog=$!
