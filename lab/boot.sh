@@ -101,7 +101,7 @@ lab_quote() {
 lab_make_initramfs() {
 	local work=$1 root=$1/root program file
 	shift
-	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,out,etc,usr/local/bin,lab}
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,out,etc,usr/local/bin,var/tmp,lab}
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	for program in $(busybox --list); do
 		[ "$program" = busybox ] || ln -sf busybox "$root/bin/$program"
@@ -109,7 +109,8 @@ lab_make_initramfs() {
 	echo 'root:x:0:0:root:/tmp:/bin/sh' >"$root/etc/passwd"
 	echo 'root:x:0:' >"$root/etc/group"
 	cp "$top/lab/init" "$root/init"
-	for file in "$build"/benchmarks/* "$build"/tools/* "$build"/tests/backends/test_drm_dumb; do
+	for file in "$build"/benchmarks/* "$build"/tools/* "$build"/tests/backends/test_drm_dumb \
+		"$build"/tests/sys_test_group; do
 		[ -f "$file" ] && [ -x "$file" ] && lab_add_program "$root" "$file" "usr/local/bin/$(basename "$file")"
 	done
 	[ -z "$kernel_folder" ] || lab_add_modules "$root" "$kernel_folder"
@@ -222,7 +223,7 @@ lab_boot() {
 	lab_run "${rest[@]}"
 }
 
-# The backend's tests, TAP on standard output.
+# The backend's tests and those of memory groups (cgroup v2 there), TAP on standard output.
 lab_test() {
 	[ $# -eq 0 ] || die 2 "test takes no argument"
 	lab_options
@@ -231,5 +232,5 @@ lab_test() {
 	[ -x "$build/tests/backends/test_drm_dumb" ] || die 77 "the tests are not built (libdrm is missing?)"
 	lab_find_kernel ""
 	accelerator=$(lab_choose_accelerator)
-	lab_run test_drm_dumb
+	lab_run sh -c 'export CMOCKA_MESSAGE_OUTPUT=TAP; test_drm_dumb; status=$?; sys_test_group || status=$?; exit $status'
 }

@@ -20,9 +20,10 @@ if [ "$status" -eq 77 ]; then
 else
 	while read -r line; do
 		case "$line" in
-		"ok "*) ok "vgem: ${line#*- }" ;;
-		"not ok "*"# SKIP"*) skip "vgem: ${line##*SKIP }" "see above" ;;
-		"not ok "*) not_ok "vgem: ${line#*- }" ;;
+		"ok "*"# SKIP"*) skip "in the lab: ${line##*SKIP }" "see above" ;;
+		"ok "*) ok "in the lab: ${line#*- }" ;;
+		"not ok "*"# SKIP"*) skip "in the lab: ${line##*SKIP }" "see above" ;;
+		"not ok "*) not_ok "in the lab: ${line#*- }" ;;
 		"1.."*) ;;
 		*) echo "# ${line#\# }" ;;
 		esac
