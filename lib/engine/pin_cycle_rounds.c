@@ -12,7 +12,9 @@
 
 #define ROUNDS_LEAST 7	 /* an interval of the median at 95% needs 6 */
 #define ROUNDS_MOST 1000 /* enough for p99 of small buffers */
+/* A turn that takes longer is given up: so much, and as much again for each GiB. */
 #define TURN_MOST_NS (60 * NS_PER_S)
+#define GIB (UINT64_C(1) << 30)
 
 static const char *const phase_names[BUFFER_PHASES] = {"allocate", "populate", "pin", "release"};
 
@@ -98,10 +100,11 @@ static void put_difference(struct pin_cycle *cycle, const struct size_of_buffer 
 		    : (double)(a->phase_cpu_ns[BUFFER_RELEASE] - b->phase_cpu_ns[BUFFER_RELEASE]));
 }
 
-/* One turn of every lane, in an order drawn anew. */
+/* One turn of every lane, in an order drawn anew. @message: why the last lane that failed did. */
 static int take_round(struct pin_cycle *cycle, struct random *random, uint64_t bytes, bool pageout,
-		      struct round *round)
+		      struct round *round, struct message *message)
 {
+	int64_t most_ns = TURN_MOST_NS + (int64_t)(bytes / GIB) * TURN_MOST_NS;
 	size_t order[LANES_MOST];
 	int error = 0;
 
@@ -115,7 +118,7 @@ static int take_round(struct pin_cycle *cycle, struct random *random, uint64_t b
 
 		if (lane->gone)
 			continue;
-		error = pin_worker_turn(&lane->worker, bytes, pageout, TURN_MOST_NS,
+		error = pin_worker_turn(&lane->worker, bytes, pageout, most_ns,
 					cycle->settings->interrupted, &round->turns[order[k]],
 					&why);
 		if (error == -EINTR)
@@ -125,6 +128,8 @@ static int take_round(struct pin_cycle *cycle, struct random *random, uint64_t b
 			lane->gone = true;
 			record_note(cycle->record, "%s: n/a from here on: %s", lane->label,
 				    why.text);
+			message_set(message, -ENOTSUP, "no way of holding pages works (%s: %s)",
+				    lane->label, why.text);
 		}
 	}
 	return error == -EINTR ? error : 0;
@@ -171,11 +176,11 @@ int pin_cycle_rounds(struct pin_cycle *cycle, const char *prefix, uint64_t bytes
 		if (asked ? i > asked : enough_rounds(i, end_ns, time_ns))
 			return 0;
 		pin_cycle_progress(cycle, "%s%s, round %u", prefix, size.text, i);
-		error = take_round(cycle, &random, bytes, pageout, &round);
+		error = take_round(cycle, &random, bytes, pageout, &round, message);
 		if (error)
 			return error;
 		if (!any_left(cycle))
-			return message_set(message, -ENOTSUP, "no way of holding pages works");
+			return -ENOTSUP; /* why is in the message */
 		for (size_t k = 0; k < cycle->lane_count && counts; k++)
 			if (round.done[k] && ++cycle->lanes[k].turns)
 				put_turn(cycle, &size, &cycle->lanes[k], &round.turns[k], pageout);

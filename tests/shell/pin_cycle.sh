@@ -63,6 +63,8 @@ one_line_error "unknown variant" 2 "'zzz' is none of" pin_cycle --variants zzz
 one_line_error "unknown part" 2 "'zzz' is none of" pin_cycle --parts cold,zzz
 one_line_error "unknown backend" 2 "no backend 'zzz'" pin_cycle --backend zzz
 one_line_error "unknown pin method" 2 'zzz' pin_cycle --pin-method zzz --sizes 1M
+one_line_error "no way of holding pages: told with the reason" 77 'no way of holding pages works \(stock: no descriptor is left' bash -c \
+	'ulimit -n 24; exec pin_cycle --backend shm --variants stock --pin-method vmsplice --parts cold --sizes 64M --rounds 1'
 one_line_error "an operand" 2 'is no option' pin_cycle foo
 one_line_error "unwritable record" 1 'cannot write' pin_cycle --json "$work/absent/run.json"
 finish
