@@ -319,15 +319,27 @@ static void wait_for_guardian(pid_t pid, bool restore)
 	}
 }
 
-/* How long one takes until all is made, here and now. */
-static int64_t time_one(struct world *world)
+/*
+ * The program in a process group of its own. Parent and child both say so: whichever comes first, a
+ * kill of the group right after the fork finds it.
+ */
+static pid_t start_program(struct world *world)
 {
-	int64_t start_ns = clock_now_ns();
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
 		program(world);
+	setpgid(pid, pid);
+	return pid;
+}
+
+/* How long one takes until all is made, here and now. */
+static int64_t time_one(struct world *world)
+{
+	int64_t start_ns = clock_now_ns();
+	pid_t pid = start_program(world);
+
 	while (world->trace->stage < 100) {
 		if (waitpid(pid, NULL, WNOHANG) == pid)
 			fail_msg("the program failed: %s (%d)", world->trace->text,
@@ -360,10 +372,7 @@ static void kill_many(struct world *world, enum who who, int times)
 		pid_t pid;
 
 		memset(world->trace, 0, sizeof(*world->trace));
-		pid = fork();
-		assert_true(pid >= 0);
-		if (pid == 0)
-			program(world);
+		pid = start_program(world);
 		clock_sleep_for((int64_t)(random_unit(&world->random) * 2 * (double)span_ns));
 		stop_elsewhere(pid, world->trace);
 		complete += world->trace->stage == 100;
