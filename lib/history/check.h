@@ -29,10 +29,10 @@ struct check_settings {
 	bool without_confirm; /* a suspicion is enough for an alarm */
 };
 
-#define CHECK_SETTINGS_DEFAULT                                                                 \
-	{                                                                                      \
+#define CHECK_SETTINGS_DEFAULT                                                                  \
+	{                                                                                       \
 		.alpha = 0.0075, .confirm_alpha = 0.01, .min_effect = 0.05, .confidence = 0.95, \
-		.confirm_most = 40                                                             \
+		.confirm_most = 40                                                              \
 	}
 
 enum check_confirmation {

@@ -18,8 +18,9 @@ json_t *environment_describe(void);
 void environment_machine_key(const json_t *environment, char key[17]);
 
 /*
- * What people call the hypervisor of an environment ("KVM" for the signature "KVMKVMKVM"); a signature
- * that is not known as it is; NULL where the machine is no guest or none is named. Lives as long as
+ * What people call the hypervisor of an environment ("KVM" for the signature "KVMKVMKVM"); a
+ * signature that is not known as it is; NULL where the machine is no guest or none is named. Lives
+ * as long as
  * @environment. Signatures: arch/x86/kernel/cpu/, Documentation/virt/ and the makers' manuals.
  */
 const char *environment_hypervisor_name(const json_t *environment);

@@ -1,46 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/testing.h"
 
-#include "record/explain_events.h"
-
-static const struct explain_settings virtual_machine = {.guest = true, .tick_ns = 10000000};
-static const struct explain_settings real_machine = {.guest = false, .tick_ns = 10000000};
-
-#define EXPLAIN(events, window, settings, explanation)                                       \
-	assert_int_equal(explain_delay(events, sizeof(events) / sizeof((events)[0]), window, \
-				       settings, explanation),                               \
-			 0)
-
-/* Whatever happens, each nanosecond is in one phase and one slice. */
-static void check_sums(const struct explanation *explanation)
-{
-	int64_t phases_ns = 0, slices_ns = 0;
-
-	for (int i = 0; i < EXPLAIN_PHASES; i++)
-		phases_ns += explanation->phase_ns[i];
-	for (size_t i = 0; i < explanation->slice_count; i++)
-		slices_ns += explanation->slices[i].ns;
-	assert_int_equal(phases_ns, explanation->window.late_ns);
-	assert_int_equal(slices_ns, explanation->window.late_ns);
-	assert_true(explanation->explained_ns >= 0);
-	assert_true(explanation->explained_ns <= explanation->window.late_ns);
-}
-
-static int64_t charged(const struct explanation *explanation, enum cause_kind cause)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < explanation->slice_count; i++)
-		if (explanation->slices[i].cause == cause)
-			ns += explanation->slices[i].ns;
-	return ns;
-}
-
-static void assert_says(const struct explanation *explanation, const char *words)
-{
-	if (!strstr(explanation->sentence, words))
-		fail_msg("\"%s\" does not say \"%s\"", explanation->sentence, words);
-}
+#include "record/explain_checks.h"
 
 static void test_hog(void **state)
 {
@@ -346,137 +307,6 @@ static void test_stopped_after_it_ran(void **state)
 	assert_says(&e, "stopped by a signal");
 }
 
-static void test_lock_held_by_collapse(void **state)
-{
-	const struct trace_event events[] = {
-		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "a read-write semaphore (to write)"),
-		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
-		waking(800, 1, 600, SAMPLER),
-		plain(801, 1, 600, TRACE_COLLAPSE, CAUSE_UNKNOWN, NULL),
-		switched(803, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		plain(804, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
-		switched(900, 1, 600, STATE_SLEEPING, "collapser", 0, "swapper/1", 120),
-	};
-	struct explain_window window = window_of(850, SUBJECT_INTERVAL);
-	struct explanation e;
-
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	check_sums(&e);
-	assert_int_equal(charged(&e, CAUSE_LOCK), 791000);
-	assert_int_equal(e.phase_ns[EXPLAIN_OFF_CPU], 791000);
-	assert_int_equal(e.collapser_tid, 600);
-	assert_says(&e, "the sampler waited for a read-write semaphore (to write) until collapser "
-			"(pid 600) woke it, which was collapsing a huge page");
-}
-
-/* A writer that spins is not woken by anybody; the lock's own events tell what it waits for. */
-static void test_spins_while_another_collapses(void **state)
-{
-	struct trace_event events[] = {
-		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		switched(-40, 1, 0, STATE_RUNNABLE, "swapper/1", 600, "collapser", 120),
-		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to write)"),
-		/* Another address space is none of its business. */
-		plain(500, 1, 700, TRACE_COLLAPSE, CAUSE_UNKNOWN, NULL),
-		plain(700, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK,
-		      "a read-write semaphore (to write)"),
-		plain(790, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
-		plain(800, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
-		plain(801, 1, 600, TRACE_COLLAPSE, CAUSE_UNKNOWN, NULL),
-	};
-	struct explain_window window = window_of(815, SUBJECT_INTERVAL);
-	struct explanation e;
-
-	events[2].other = 7;
-	events[3].other = 8;
-	events[7].other = 7;
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	check_sums(&e);
-	assert_int_equal(charged(&e, CAUSE_LOCK), 790000);
-	assert_int_equal(e.phase_ns[EXPLAIN_ON_CPU], 815000);
-	assert_int_equal(e.collapser_tid, 600);
-	assert_says(&e, "the sampler waited for mmap_lock (to write) while collapser (pid 600) was "
-			"collapsing a huge page");
-}
-
-/* Another thread of the sampler wakes it, which itself had to wait for the one that held the lock.
- */
-static void test_queue_for_a_lock(void **state)
-{
-	struct trace_event events[] = {
-		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		plain(1, 1, 101, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to write)"),
-		switched(2, 1, 101, STATE_BLOCKED, "sampler", 600, "holder", 120),
-		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
-		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
-		waking(700, 1, 600, 101),
-		switched(702, 1, 600, STATE_RUNNABLE, "holder", 101, "sampler", 0),
-		plain(703, 1, 101, TRACE_LEAVE, CAUSE_LOCK, NULL),
-		waking(750, 1, 101, SAMPLER),
-		switched(753, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		plain(754, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
-	};
-	struct explain_window window = window_of(800, SUBJECT_INTERVAL);
-	struct explanation e;
-
-	events[8].value = 0; /* back to its own CPU */
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	check_sums(&e);
-	assert_int_equal(e.holder_tid, 600);
-	assert_says(&e,
-		    "the sampler waited for mmap_lock (to read) until sampler (pid 101) woke it, "
-		    "which had waited for holder (pid 600)");
-	/* Its timer woke that one: what it did before is its own affair. */
-	events[5] = waking(700, 1, 0, 101);
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	assert_int_equal(e.holder_tid, 0);
-}
-
-static void test_sleep_until_compaction_ends(void **state)
-{
-	/* The sampler touches a page that compaction is moving. */
-	struct trace_event events[] = {
-		switched(-200, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
-		plain(-150, 1, 400, TRACE_ENTER, CAUSE_COMPACTION, NULL),
-		waking(3, 0, 0, SAMPLER),
-		switched(5, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
-		switched(6, 0, SAMPLER, STATE_BLOCKED, "sampler", 0, "swapper/0", 120),
-		waking(8000, 1, 400, SAMPLER),
-		switched(8004, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
-		switched(9000, 1, 400, STATE_SLEEPING, "compact", 0, "swapper/1", 120),
-	};
-	struct explain_window window = window_of(8010, SUBJECT_WAKEUP);
-	struct explanation e;
-
-	events[5].value = 0; /* back to its own CPU */
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	check_sums(&e);
-	assert_int_equal(charged(&e, CAUSE_COMPACTION), 7994000);
-	assert_says(&e, "compact (pid 400) was in compaction, and the sampler waited for it");
-}
-
-/* What takes the CPU from a FIFO task for an ordinary one is the share that is kept for those. */
-static void test_displaced_by_an_ordinary_task(void **state)
-{
-	struct trace_event events[] = {
-		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-		switched(10, 0, SAMPLER, STATE_RUNNABLE, "sampler", LOAD, "load", 120),
-		switched(900, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
-	};
-	struct explain_window window = window_of(920, SUBJECT_INTERVAL);
-	struct explanation e;
-
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	check_sums(&e);
-	assert_says(&e, "load (pid 200) was given CPU 0 though the sampler could run");
-	/* An ordinary sampler takes turns with the others. */
-	events[0].priority = 120;
-	events[2].priority = 120;
-	EXPLAIN(events, &window, &virtual_machine, &e);
-	assert_says(&e, "load (pid 200) held CPU 0");
-}
-
 static void test_preempted_interval(void **state)
 {
 	const struct trace_event events[] = {
@@ -635,11 +465,6 @@ int main(void)
 		cmocka_unit_test(test_compaction_of_a_task),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_after_it_ran),
-		cmocka_unit_test(test_lock_held_by_collapse),
-		cmocka_unit_test(test_spins_while_another_collapses),
-		cmocka_unit_test(test_queue_for_a_lock),
-		cmocka_unit_test(test_sleep_until_compaction_ends),
-		cmocka_unit_test(test_displaced_by_an_ordinary_task),
 		cmocka_unit_test(test_preempted_interval),
 		cmocka_unit_test(test_lost_events_are_unknown),
 		cmocka_unit_test(test_no_events_at_all),
