@@ -307,7 +307,7 @@ int run_measure(struct run *run)
 		return message_set_errno(run->message, error, "cannot read the kernel's counters");
 	run_start_causes(run);
 	run->cpu_ns = -own_cpu_ns();
-	run->begin_ns = clock_now_ns() + NS_PER_MS;
+	run->begin_ns = clock_now_ns() + sampler_lead_ns(run->sampler);
 	error = sampler_begin(run->sampler, run->begin_ns);
 	if (error)
 		return message_set_errno(run->message, error, "cannot start the sampling threads");

@@ -234,6 +234,12 @@ const struct message *sampler_notes(const struct sampler *sampler, size_t *ret_c
 	return sampler->notes;
 }
 
+int64_t sampler_lead_ns(const struct sampler *sampler)
+{
+	/* Waking one of many takes some 20 us, in virtual machines up to 100. */
+	return NS_PER_MS + (int64_t)sampler->process.count * 200 * NS_PER_US;
+}
+
 int sampler_begin(struct sampler *sampler, int64_t start_ns)
 {
 	struct sampler_shared *shared = sampler->process.shared;

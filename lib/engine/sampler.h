@@ -41,6 +41,13 @@ int sampler_start(const struct sampler_settings *settings, struct sampler **ret_
 /* Things to say in the record ("sampler: SCHED_OTHER, because..."); owned by the sampler. */
 const struct message *sampler_notes(const struct sampler *sampler, size_t *ret_count);
 
+/*
+ * How far in the future a start must lie for every thread to sleep towards it when it comes,
+ * nanoseconds: a thread that is woken after the start would find deadlines missed that only the
+ * tool missed.
+ */
+int64_t sampler_lead_ns(const struct sampler *sampler);
+
 /* Threads begin to sample at @start_ns; what came before (warm-up) is cleared. */
 int sampler_begin(struct sampler *sampler, int64_t start_ns);
 

@@ -96,13 +96,17 @@ static int worker_set_up(struct worker *worker)
 	return error;
 }
 
-static void wait_for_start(struct sampler_shared *shared)
+/*
+ * Until the thread's own turn of the schedule begins: were all to wake at the start itself,
+ * hundreds of them would stand in line there, and find their first deadlines missed.
+ */
+static void wait_for_start(const struct measure_thread *measure, struct sampler_shared *shared)
 {
 	struct timespec start;
 
 	while (atomic_load(&shared->begun) == 0)
 		futex_wait(&shared->begun, 0, 10 * NS_PER_S);
-	start = ns_to_timespec(atomic_load(&shared->start_ns));
+	start = ns_to_timespec(atomic_load(&shared->start_ns) + measure->offset_ns);
 	while (atomic_load(&shared->stop) == 0 &&
 	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL) == EINTR)
 		;
@@ -125,7 +129,7 @@ static void *worker_run(void *argument)
 	if (error < 0)
 		return NULL;
 
-	wait_for_start(process->shared);
+	wait_for_start(&worker->measure, process->shared);
 	atomic_store(&shared->state, SAMPLING_RUNNING);
 	getrusage(RUSAGE_THREAD, &before);
 	if (atomic_load(&process->shared->stop) == 0)
@@ -224,6 +228,19 @@ static void make_present(void)
 }
 
 /*
+ * Present to the kernel is not yet present to a hypervisor that shadows page tables: there the
+ * first touch of a page from user mode costs an exit, and hundreds of threads at their first sample
+ * would keep each other from their deadlines. The or with 0 is safe beside threads that write.
+ */
+static void touch_samples(struct sampler_process *process)
+{
+	char *memory = process->memory;
+
+	for (size_t i = 0; i < process->memory_bytes; i += 4096)
+		__atomic_fetch_or(&memory[i], 0, __ATOMIC_RELAXED);
+}
+
+/*
  * Everything that exists by now: stacks, histograms, code. Where the limit forbids it, the memory
  * that the loop writes is locked alone; where that does not fit either, it is at least made
  * present.
@@ -236,11 +253,8 @@ static void lock_memory(struct sampler_process *process, struct worker *workers,
 	bool all = rt_lock_memory(&why) == 0;
 	bool locked = all;
 
+	touch_samples(process);
 	if (!all) {
-		volatile char *byte = process->memory;
-
-		for (size_t i = 0; i < process->memory_bytes; i += 4096)
-			(void)byte[i];
 		locked = mlock(process->memory, process->memory_bytes) == 0 &&
 			 mlock(workers, process->count * sizeof(*workers)) == 0 &&
 			 mlock(scratch, scratch_bytes) == 0;

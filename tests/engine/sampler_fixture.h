@@ -85,7 +85,7 @@ static inline void poll_until(struct sampler *sampler, int64_t end_ns)
 
 static inline void run_for(struct sampler *sampler, int64_t duration_ns)
 {
-	int64_t begin_ns = clock_now_ns() + 5 * NS_PER_MS;
+	int64_t begin_ns = clock_now_ns() + sampler_lead_ns(sampler);
 
 	assert_int_equal(sampler_begin(sampler, begin_ns), 0);
 	poll_until(sampler, begin_ns + duration_ns);
