@@ -224,8 +224,11 @@ void pin_worker_stop(struct pin_worker *worker, struct knobs *knobs)
 {
 	int status;
 
-	if (worker->socket >= 0)
+	/* Closing alone ends nothing: workers forked later hold a copy of this end. */
+	if (worker->socket >= 0) {
+		shutdown(worker->socket, SHUT_RDWR);
 		close(worker->socket);
+	}
 	worker->socket = -1;
 	if (worker->child.pid > 0) {
 		pid_t pid = worker->child.pid;

@@ -79,6 +79,22 @@ static void a_worker_that_dies_is_told(void **state)
 	pin_worker_stop(&worker, NULL);
 }
 
+/* A later worker holds copies of what the earlier ones are spoken to by; they must end all the
+ * same. */
+static void workers_end_when_asked_not_at_the_limit(void **state)
+{
+	struct pin_worker workers[3];
+	int64_t begin_ns;
+
+	for (size_t i = 0; i < 3; i++)
+		start(VARIANT_BASELINE, &workers[i]);
+	begin_ns = clock_now_ns();
+	for (size_t i = 0; i < 3; i++)
+		pin_worker_stop(&workers[i], NULL);
+	/* one that does not heed its end is killed after 2 s */
+	assert_true(clock_now_ns() - begin_ns < 2 * NS_PER_S);
+}
+
 static void too_large_a_buffer_is_an_error(void **state)
 {
 	struct pin_worker worker;
@@ -129,6 +145,7 @@ int main(void)
 		cmocka_unit_test(a_turn_times_each_phase),
 		cmocka_unit_test(reclaim_can_be_asked_for_held_pages),
 		cmocka_unit_test(a_worker_that_dies_is_told),
+		cmocka_unit_test(workers_end_when_asked_not_at_the_limit),
 		cmocka_unit_test(too_large_a_buffer_is_an_error),
 		cmocka_unit_test(a_signal_ends_the_wait),
 		cmocka_unit_test(what_does_not_fit_is_refused),
