@@ -14,8 +14,9 @@
 #define STEAL_LEAST_NS NS_PER_MS
 /* Clearing a huge page takes less than this on any machine. */
 #define STEAL_LEAST_SELF_NS (2 * NS_PER_MS)
-/* An idle CPU keeps nothing off. */
+/* An idle CPU keeps nothing off, and leaves its deepest state in less than a millisecond. */
 #define STEAL_LEAST_IDLE_NS (200 * NS_PER_US)
+#define STEAL_LEAST_LEAVE_IDLE_NS NS_PER_MS
 
 struct segment {
 	int64_t ns;
@@ -248,12 +249,33 @@ static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 	/* The sampler's own code, which is known and short. */
 	if (label->cause == CAUSE_SELF)
 		return segment->ns >= STEAL_LEAST_SELF_NS;
+	if (label->cause == CAUSE_IDLE)
+		return segment->ns >= (label->phase == EXPLAIN_TIMER ? STEAL_LEAST_IDLE_NS
+								     : STEAL_LEAST_LEAVE_IDLE_NS);
 	/* The interrupt of the timer itself did not come. */
 	if (label->phase == EXPLAIN_TIMER)
-		return segment->ns >=
-		       (label->cause == CAUSE_IDLE ? STEAL_LEAST_IDLE_NS : STEAL_LEAST_NS);
+		return segment->ns >= STEAL_LEAST_NS;
 	/* Elsewhere a task may compute in silence: only what the counter resolves is believed. */
 	return segment->ns >= tick_ns;
+}
+
+/*
+ * Is silence a sign without the counter? Below a tick, or on a host that does not tell; of an idle
+ * CPU at any length: a host that wakes it late has not taken it from anything that ran.
+ */
+static bool is_sign_of_theft(const struct segment *segment, const struct explain_window *window,
+			     const struct explain_settings *settings)
+{
+	const struct explain_slice *label = &segment->label;
+
+	if (!settings->guest)
+		return false;
+	if (label->cause == CAUSE_IDLE)
+		return true;
+	if (window->steal_ns >= 0 && segment->ns > settings->tick_ns)
+		return false;
+	return label->phase == EXPLAIN_TIMER || label->cause == CAUSE_SELF ||
+	       is_timer_handler(label);
 }
 
 /*
@@ -277,11 +299,7 @@ static int take_stolen(struct segments *segments, const struct explain_window *w
 		if (!may_be_stolen(segment, settings->tick_ns))
 			continue;
 		if (stolen_ns <= 0) {
-			/* Below a tick, or on a host that does not tell, there are only signs. */
-			if (!settings->guest ||
-			    (label.phase != EXPLAIN_TIMER && label.cause != CAUSE_SELF &&
-			     !is_timer_handler(&label)) ||
-			    (window->steal_ns >= 0 && segment->ns > settings->tick_ns))
+			if (!is_sign_of_theft(segment, window, settings))
 				continue;
 			stolen_ns = segment->ns;
 			kind = CAUSE_POSSIBLE_STEAL;

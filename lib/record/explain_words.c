@@ -199,6 +199,8 @@ static void say_theft(struct words *words, const struct explanation *explanation
 		say(words, "CPU %d was possibly stopped by the host", window->cpu);
 		if (window->steal_ns < 0)
 			say(words, " (its steal is not known");
+		else if (explanation->silent_ns > settings->tick_ns)
+			say(words, " (which it does not count as steal");
 		else
 			say_duration(words, " (below the tick of ", settings->tick_ns,
 				     " that steal is counted in");

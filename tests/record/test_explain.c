@@ -135,20 +135,58 @@ static void test_possibly_stolen(void **state)
 	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
 	assert_int_equal(charged(&e, CAUSE_IDLE), 4004000);
 	assert_says(&e, "was idle");
-	/* A counter that says nothing over four ticks says that it was not the host. */
-	window.late_ns = 44008000;
-	{
-		struct trace_event late[3];
+}
 
-		memcpy(late, events, sizeof(late));
-		late[1].when_ns += 40000000;
-		late[2].when_ns += 40000000;
-		EXPLAIN(late, &window, &virtual_machine, &e);
-		assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
-		window.steal_ns = -1; /* not told at all */
-		EXPLAIN(late, &window, &virtual_machine, &e);
-		assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 44000000);
-	}
+/* Beyond a tick the counter is believed about what ran, but it tells nothing of an idle CPU. */
+static void test_possibly_stolen_for_long(void **state)
+{
+	struct trace_event events[] = {
+		switched(-100, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		waking(44000, 0, 0, SAMPLER),
+		switched(44004, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(44008, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 44000000);
+	assert_says(&e, "possibly stopped by the host (which it does not count as steal");
+	events[0] = switched(-100, 0, SAMPLER, STATE_SLEEPING, "sampler", LOAD, "load", 120);
+	events[1] = waking(44000, 0, LOAD, SAMPLER);
+	events[2] = switched(44004, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
+	assert_says(&e, "interrupts were off");
+	window.steal_ns = -1; /* not told at all */
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 44000000);
+	assert_says(&e, "its steal is not known");
+}
+
+/* Woken, and the idle CPU does not go on: no idle state takes milliseconds to leave. */
+static void test_stolen_while_leaving_idle(void **state)
+{
+	struct trace_event events[] = {
+		switched(-100, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		waking(3, 0, 0, SAMPLER),
+		switched(18003, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(18010, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 18000000);
+	assert_says(&e, "CPU 0 was possibly stopped by the host");
+	EXPLAIN(events, &window, &real_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_IDLE), 18003000);
+	assert_says(&e, "was idle: waking it took so long");
+	/* So long may it take. */
+	events[2].when_ns = AT(700);
+	window.late_ns = 710000;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
 }
 
 /* The sampler's own code is short: what takes milliseconds in silence is not clearing a page. */
@@ -457,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_shrinker_inside_reclaim),
 		cmocka_unit_test(test_stolen),
 		cmocka_unit_test(test_possibly_stolen),
+		cmocka_unit_test(test_possibly_stolen_for_long),
+		cmocka_unit_test(test_stolen_while_leaving_idle),
 		cmocka_unit_test(test_hog_beside_steal),
 		cmocka_unit_test(test_silence_in_own_code),
 		cmocka_unit_test(test_stolen_in_a_timer_handler),
