@@ -121,7 +121,8 @@ static void gather_evidence(struct replay *replay, const struct trace_event *eve
 		explanation->stack_tid = event->tid;
 		snprintf(explanation->stack, sizeof(explanation->stack), "%s", event->name);
 	} else if (event->kind == TRACE_SWITCH && event->other == subject->tid) {
-		explanation->switched_in = true;
+		*(event->inferred ? &explanation->switch_inferred : &explanation->switched_in) =
+			true;
 	} else if (event->kind == TRACE_SWITCH && event->tid == subject->tid &&
 		   event->value == STATE_RUNNABLE && event->priority >= 100) {
 		const struct replay_task *task = replay_task(replay, subject->tid);

@@ -71,6 +71,7 @@ struct trace_event {
 	const char *comm; /* of tid; NULL: not in this event */
 	const char *other_comm;
 	const char *name;
+	bool inferred; /* a switch that the kernel did not tell: explain_add_untold() */
 };
 
 /* What is to be explained. */
@@ -123,6 +124,7 @@ struct explanation {
 	int64_t silent_ns; /* longest time without any event on the CPU */
 	int64_t anon_pages, file_pages, scanned_pages; /* by tasks on this CPU, in the window */
 	bool switched_in;      /* the moment at which the task ran was seen */
+	bool switch_inferred;  /* it was not told, but follows from later events */
 	int32_t displacer_tid; /* ordinary task that the CPU went to while the real-time task could
 				  run; 0: none */
 	int32_t waker_tid;     /* last that woke the task out of a sleep; 0: an interrupt in idle */
@@ -141,6 +143,13 @@ struct explain_settings {
 	bool guest;	 /* a virtual machine: CPUs can be stopped by the host */
 	int64_t tick_ns; /* resolution of the steal counter */
 };
+
+/*
+ * Puts the switches in that a kernel did not tell and that later events of the same CPU show, which
+ * name another task as current. @events, allocated and sorted by time, is replaced when there are
+ * any; *ret_added: how many. -ENOMEM: left as it was.
+ */
+int explain_add_untold(struct trace_event **events, size_t *count, size_t *ret_added);
 
 /*
  * Replays @events (sorted by time; of all CPUs) over one window and fills slices, evidence and

@@ -56,6 +56,8 @@ static json_t *evidence_json(const struct explanation *explanation)
 	if (window->steal_span_ns > 0)
 		json_put(object, "steal_span_us", us(window->steal_span_ns));
 	json_put(object, "silent_us", us(explanation->silent_ns));
+	if (explanation->switch_inferred)
+		json_put(object, "switch_inferred", json_true());
 	if (explanation->anon_pages)
 		json_put(object, "anon_pages_freed", json_integer(explanation->anon_pages));
 	if (explanation->file_pages)
