@@ -412,9 +412,10 @@ int explain_delay(const struct trace_event *events, size_t count,
 	error = cut(&replay, events, count, &segments, &explanation);
 	if (!error) {
 		find_silence(&segments, &explanation);
-		explain_wait(&replay, events, count, &explanation);
-		error = take_stolen(&segments, window, settings);
+		error = explain_wait(&replay, events, count, &explanation);
 	}
+	if (!error)
+		error = take_stolen(&segments, window, settings);
 	if (!error)
 		error = sum_up(&segments, &explanation);
 	free(segments.items);

@@ -132,6 +132,9 @@ struct explanation {
 	int32_t holder_tid; /* whom the waker had waited for itself, at the end of such a chain; 0:
 			       none */
 	char holder_comm[16];
+	enum cause_kind doing; /* the region that the holder, or else the waker, was in for
+				  doing_ns of the wait; CAUSE_UNKNOWN: none */
+	int64_t doing_ns;
 	int32_t collapser_tid; /* it tried to collapse a huge page of the task's; 0: nobody */
 	char collapser_comm[16];
 	int32_t stack_tid;

@@ -70,9 +70,12 @@ void replay_label(struct replay *replay, struct explain_slice *label);
 /* What a task is in, on whatever CPU. */
 void replay_label_task(struct replay *replay, int32_t tid, struct explain_slice *label);
 
-/* Whom the subject waited for, after the replay: waker, holder and collapser of @explanation. */
-void explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
-		  struct explanation *explanation);
+/*
+ * Whom the subject waited for, after the replay: waker, holder and collapser of @explanation, and
+ * what held these up. -ENOMEM.
+ */
+int explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
+		 struct explanation *explanation);
 
 /* The region that a slice counts to: the reclaim around a shrinker or compaction, else its own. */
 enum cause_kind explain_base(const struct explain_slice *slice);

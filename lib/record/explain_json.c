@@ -68,6 +68,10 @@ static json_t *evidence_json(const struct explanation *explanation)
 		json_put(object, "woken_by", json_string_or_null(explanation->waker_comm));
 	if (explanation->holder_tid)
 		json_put(object, "held_by", json_string_or_null(explanation->holder_comm));
+	if (explanation->doing != CAUSE_UNKNOWN) {
+		json_put(object, "held_up_by", json_string(cause_name(explanation->doing)));
+		json_put(object, "held_up_us", us(explanation->doing_ns));
+	}
 	if (explanation->collapser_tid)
 		json_put(object, "collapsed_by", json_string_or_null(explanation->collapser_comm));
 	if (explanation->stack[0])

@@ -112,9 +112,51 @@ static void note_collapse(struct replay *replay, const struct trace_event *event
 	}
 }
 
-void explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
-		  struct explanation *explanation)
+static void add_doing(struct replay *replay, int32_t tid, int64_t ns, int64_t *doing_ns)
+{
+	struct explain_slice label;
+
+	replay_label_task(replay, tid, &label);
+	doing_ns[explain_base(&label)] += ns > 0 ? ns : 0;
+}
+
+/*
+ * What the one that held it up was in meanwhile, on whatever CPU, from the window's begin to the
+ * waking: replayed once more, now that it is known who that was.
+ */
+static int note_doing(const struct trace_event *events, size_t count, int64_t woken_at_ns,
+		      struct explanation *explanation)
+{
+	const struct explain_window *window = &explanation->window;
+	int32_t tid = explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid;
+	int64_t at_ns = window->when_ns, doing_ns[CAUSE_KINDS] = {0};
+	struct replay replay;
+	int error;
+
+	if (tid == 0 || woken_at_ns <= at_ns)
+		return 0;
+	error = replay_start(&replay, events, count, window);
+	for (size_t i = 0; i < count && !error && events[i].when_ns < woken_at_ns; i++) {
+		add_doing(&replay, tid, events[i].when_ns - at_ns, doing_ns);
+		at_ns = events[i].when_ns > at_ns ? events[i].when_ns : at_ns;
+		replay_apply(&replay, &events[i]);
+	}
+	if (!error) {
+		add_doing(&replay, tid, woken_at_ns - at_ns, doing_ns);
+		replay_end(&replay);
+	}
+	for (int kind = CAUSE_DIRECT_RECLAIM; kind < CAUSE_KINDS; kind++)
+		if (doing_ns[kind] > explanation->doing_ns) {
+			explanation->doing = (enum cause_kind)kind;
+			explanation->doing_ns = doing_ns[kind];
+		}
+	return error;
+}
+
+int explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
+		 struct explanation *explanation)
 {
 	note_waker(replay, events, count, explanation);
 	note_collapse(replay, events, count, explanation);
+	return note_doing(events, count, replay->subject.woken_at_ns, explanation);
 }

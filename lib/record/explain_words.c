@@ -9,6 +9,7 @@
 
 /* Shares below are not worth words. */
 #define WORTH_PERCENT 10
+#define DOING_WORTH_PERCENT 30
 /* The sampler's own code takes less without any event. */
 #define SILENCE_WORTH_NS NS_PER_MS
 
@@ -152,14 +153,12 @@ static void say_pages(struct words *words, const struct explanation *explanation
 		say(words, ", none freed");
 }
 
-static void say_region(struct words *words, const struct explanation *explanation,
-		       const struct explain_slice *main, int64_t main_ns)
+static const char *region_name(enum cause_kind kind)
 {
-	enum cause_kind base = explain_base(main);
-	bool self = main->tid == explanation->window.tid;
-	static const char *const doing[CAUSE_KINDS] = {
+	static const char *const regions[CAUSE_KINDS] = {
 		[CAUSE_DIRECT_RECLAIM] = "direct reclaim",
 		[CAUSE_MEMCG_RECLAIM] = "memcg reclaim",
+		[CAUSE_SHRINKER] = "a shrinker",
 		[CAUSE_COMPACTION] = "compaction",
 		[CAUSE_WRITEBACK] = "writeback",
 		[CAUSE_SWAP_IO] = "swap I/O",
@@ -167,6 +166,15 @@ static void say_region(struct words *words, const struct explanation *explanatio
 		[CAUSE_KHUGEPAGED] = "the collapse of huge pages",
 		[CAUSE_LOCK] = "contention for a lock",
 	};
+
+	return regions[kind] ? regions[kind] : cause_name(kind);
+}
+
+static void say_region(struct words *words, const struct explanation *explanation,
+		       const struct explain_slice *main, int64_t main_ns)
+{
+	enum cause_kind base = explain_base(main);
+	bool self = main->tid == explanation->window.tid;
 
 	if (self)
 		say(words, "the sampler itself was in ");
@@ -177,7 +185,7 @@ static void say_region(struct words *words, const struct explanation *explanatio
 	if (base == CAUSE_SHRINKER)
 		say(words, "the shrinker %s", main->name[0] ? main->name : "(no name)");
 	else
-		say(words, "%s", doing[base] ? doing[base] : cause_name(base));
+		say(words, "%s", region_name(base));
 	say_part(words, explanation, main, main_ns);
 	if (is_reclaim(base) || base == CAUSE_KSWAPD)
 		say_pages(words, explanation);
@@ -241,8 +249,18 @@ static void say_task_cause(struct words *words, const struct explanation *explan
 									 "the sampler's turn");
 }
 
+/* What held up the one that held the sampler up. */
+static void say_doing(struct words *words, const struct explanation *explanation, int64_t wait_ns)
+{
+	if (explanation->doing == CAUSE_UNKNOWN || explanation->doing == CAUSE_LOCK ||
+	    100 * explanation->doing_ns < DOING_WORTH_PERCENT * wait_ns)
+		return;
+	say(words, ", which was in %s", region_name(explanation->doing));
+	say_duration(words, " for ", explanation->doing_ns, "");
+}
+
 static void say_wait(struct words *words, const struct explanation *explanation,
-		     const struct explain_slice *main)
+		     const struct explain_slice *main, int64_t main_ns)
 {
 	if (main->cause == CAUSE_STOPPED) {
 		say(words, "the sampler was stopped by a signal (SIGSTOP or a debugger)");
@@ -260,8 +278,10 @@ static void say_wait(struct words *words, const struct explanation *explanation,
 		say(words, ", which had waited for %s (pid %d)",
 		    explanation->holder_comm[0] ? explanation->holder_comm : "a task",
 		    explanation->holder_tid);
-	if (!explanation->collapser_tid)
+	if (!explanation->collapser_tid) {
+		say_doing(words, explanation, main_ns);
 		return;
+	}
 	if (explanation->collapser_tid ==
 	    (explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid))
 		say(words, ", which was collapsing a huge page");
@@ -308,11 +328,11 @@ static void say_cause(struct words *words, const struct explanation *explanation
 		break;
 	case CAUSE_STOPPED:
 	case CAUSE_BLOCKED:
-		say_wait(words, explanation, main);
+		say_wait(words, explanation, main, main_ns);
 		break;
 	case CAUSE_LOCK:
 		if (main->tid == window->tid) {
-			say_wait(words, explanation, main);
+			say_wait(words, explanation, main, main_ns);
 			break;
 		}
 		/* fall through */

@@ -92,6 +92,39 @@ static void test_queue_for_a_lock(void **state)
 	assert_int_equal(e.holder_tid, 0);
 }
 
+/* The lock is held by a thread that is held up itself, and that is the cause. */
+static void test_lock_held_in_reclaim(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(-40, 1, LOAD, STATE_RUNNABLE, "load", 101, "sampler", 0),
+		plain(-30, 1, 101, TRACE_ENTER, CAUSE_MEMCG_RECLAIM, NULL),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
+		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
+		plain(200, 1, 101, TRACE_ENTER, CAUSE_SWAP_IO, "writes to zram"),
+		plain(500, 1, 101, TRACE_LEAVE, CAUSE_SWAP_IO, NULL),
+		plain(9000, 1, 101, TRACE_LEAVE, CAUSE_MEMCG_RECLAIM, NULL),
+		waking(9800, 1, 101, SAMPLER),
+		switched(9804, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(9805, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(9900, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[8].value = 0; /* back to its own CPU */
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(e.doing, CAUSE_MEMCG_RECLAIM);
+	assert_int_equal(e.doing_ns, 9000000);
+	assert_says(&e, "the sampler waited for mmap_lock (to read) until sampler (pid 101) woke "
+			"it, which was in memcg reclaim for 9.00 ms");
+	/* A small part of the wait is no cause. */
+	events[7].when_ns = AT(600);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(e.doing_ns, 600000);
+	assert_null(strstr(e.sentence, "reclaim"));
+}
+
 static void test_sleep_until_compaction_ends(void **state)
 {
 	/* The sampler touches a page that compaction is moving. */
@@ -142,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_lock_held_by_collapse),
 		cmocka_unit_test(test_spins_while_another_collapses),
 		cmocka_unit_test(test_queue_for_a_lock),
+		cmocka_unit_test(test_lock_held_in_reclaim),
 		cmocka_unit_test(test_sleep_until_compaction_ends),
 		cmocka_unit_test(test_displaced_by_an_ordinary_task),
 	};
