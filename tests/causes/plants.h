@@ -34,7 +34,8 @@
 
 #define PLANT_ACTS 4096
 #define PLANT_HUGE_BYTES ((size_t)2 << 20)
-#define PLANT_HUGE_PAGES 32
+#define PLANT_HUGE_PAGES 64
+#define PLANT_HUGE_PAGES_AT_ONCE 4 /* most of the time inside the lock */
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -101,6 +102,27 @@ static inline int64_t plant_overlap_ns(int64_t from_ns, int64_t to_ns)
 		sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 	}
 	return sum_ns;
+}
+
+static inline int plant_shorter(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/* The median length of what it did; 0: nothing. */
+static inline int64_t plant_median_ns(void)
+{
+	size_t count = atomic_load(&plant_diary->count), ended = 0;
+	int64_t lengths_ns[PLANT_ACTS];
+
+	for (size_t i = 0; i < count; i++)
+		if (plant_diary->acts[i].end_ns)
+			lengths_ns[ended++] =
+				plant_diary->acts[i].end_ns - plant_diary->acts[i].begin_ns;
+	qsort(lengths_ns, ended, sizeof(lengths_ns[0]), plant_shorter);
+	return ended ? lengths_ns[ended / 2] : 0;
 }
 
 static inline void plant_write(const char *path, const char *text)
@@ -226,18 +248,28 @@ static inline void plant_stop(void)
 	}
 }
 
+/* As many open files as it may have. */
+static inline void plant_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 /* One packet for thousands of listeners is copied to each of them in one softirq. */
 static inline void plant_flood(void)
 {
-	struct rlimit limit = {16384, 16384};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47113)};
 	struct ip_mreqn group = {.imr_address.s_addr = htonl(INADDR_LOOPBACK)};
 	int one = 1, sender = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	setrlimit(RLIMIT_NOFILE, &limit);
+	plant_raise_files();
 	to.sin_addr.s_addr = inet_addr("239.77.7.7");
 	group.imr_multiaddr = to.sin_addr;
-	for (int i = 0; i < 6000; i++) {
+	for (int i = 0; i < 12000; i++) {
 		int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
@@ -282,7 +314,20 @@ static inline char *plant_map_collapsible(void)
 	return aligned;
 }
 
-/* Ordinary work on the same CPU, which whoever is nice waits for. */
+/* Has the plant been at it for less than @most_ns, and is it still? */
+static inline bool plant_is_at_it(int64_t most_ns)
+{
+	size_t count = atomic_load(&plant_diary->count);
+	volatile int64_t *end_ns = count ? &plant_diary->acts[count - 1].end_ns : NULL;
+
+	return count && *end_ns == 0 &&
+	       clock_now_ns() - plant_diary->acts[count - 1].begin_ns < most_ns;
+}
+
+/*
+ * Work on the same CPU, which whoever is nice waits for; only so long that a host that counts what
+ * we use has no reason to stop us.
+ */
 static inline void plant_busy_neighbour(void)
 {
 	pid_t parent = getpid();
@@ -291,9 +336,11 @@ static inline void plant_busy_neighbour(void)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "plant-busy");
-	while (getppid() == parent)
-		for (volatile int i = 0; i < 1000000; i++)
+	while (getppid() == parent) {
+		clock_sleep_for(500 * NS_PER_US);
+		while (plant_is_at_it(60 * NS_PER_MS))
 			;
+	}
 	_exit(0);
 }
 
@@ -311,13 +358,14 @@ static inline void plant_collapse(void)
 	clock_sleep_for(3 * PLANT_PAUSE_NS);
 	plant_busy_neighbour();
 	setpriority(PRIO_PROCESS, 0, 19);
-	for (size_t i = 0; i < PLANT_HUGE_PAGES && done >= 0; i++) {
-		struct iovec range = {plant_diary->memory + i * PLANT_HUGE_BYTES, PLANT_HUGE_BYTES};
+	for (size_t i = 0; i < PLANT_HUGE_PAGES && done >= 0; i += PLANT_HUGE_PAGES_AT_ONCE) {
+		struct iovec range = {plant_diary->memory + i * PLANT_HUGE_BYTES,
+				      PLANT_HUGE_PAGES_AT_ONCE * PLANT_HUGE_BYTES};
 
 		plant_begin();
 		done = syscall(SYS_process_madvise, pidfd, &range, 1, MADV_COLLAPSE, 0);
 		plant_done();
-		clock_sleep_for(PLANT_PAUSE_NS / 3);
+		clock_sleep_for(PLANT_PAUSE_NS / 2);
 	}
 	pause();
 }
