@@ -12,23 +12,36 @@
 #include "sys/environment.h"
 #include "sys/rt.h"
 
-#define CLAIMS_MAX 32
-
-/* The claims of the measure and of every load that ran, judged over the finished record. */
-static void judge(struct run *run)
+static size_t add_claims(const struct claim *claims, const struct claim **list, size_t used)
 {
-	const struct claim *claims[CLAIMS_MAX];
-	size_t count = 0;
-	const struct claim *claim;
+	for (const struct claim *claim = claims; claim && claim->name; claim++, used++)
+		if (list)
+			list[used] = claim;
+	return used;
+}
 
-	for (claim = run->settings->measure->claims; claim && claim->name && count < CLAIMS_MAX;
-	     claim++)
-		claims[count++] = claim;
+/* All claims of the measure and of every load that ran; without @list only how many. */
+static size_t list_claims(const struct run *run, const struct claim **list)
+{
+	size_t used = add_claims(run->settings->measure->claims, list, 0);
+
 	for (size_t i = 0; i < run->load_count; i++)
-		for (claim = run->loads[i].load.settings.ops->claims;
-		     claim && claim->name && count < CLAIMS_MAX; claim++)
-			claims[count++] = claim;
+		used = add_claims(run->loads[i].load.settings.ops->claims, list, used);
+	return used;
+}
+
+/* The claims are judged over the finished record. */
+static int judge(struct run *run)
+{
+	size_t count = list_claims(run, NULL);
+	const struct claim **claims = calloc(count + 1, sizeof(*claims));
+
+	if (!claims)
+		return -ENOMEM;
+	list_claims(run, claims);
 	record_judge(run->record, claims, count);
+	free(claims);
+	return 0;
 }
 
 /*
@@ -145,7 +158,7 @@ static int execute(struct run *run)
 	run_abandon_causes(run);
 	stop_everything(run);
 	if (!error)
-		judge(run);
+		error = judge(run);
 	return error;
 }
 
