@@ -92,11 +92,10 @@ static void write_verdict(FILE *stream, const struct comparison *comparison,
 		return;
 	words_verdict(memory, comparison, pair);
 	fclose(memory);
+	/* The sentence says the verdict; the badge has its colour and says of what. */
 	fprintf(stream, "<li><span class=\"%s\">", comparison_verdict_name(pair->verdict));
-	markup_escape(stream, comparison_verdict_name(pair->verdict));
-	fputs("</span> (", stream);
 	markup_escape(stream, comparison->metric);
-	fputs("): ", stream);
+	fputs("</span>: ", stream);
 	markup_escape(stream, text);
 	fputs("</li>\n", stream);
 	free(text);
