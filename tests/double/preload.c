@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -166,9 +167,11 @@ void *mmap(void *address, size_t length, int protection, int flags, int descript
 	int memory, error;
 	off_t memory_offset;
 
-	find_real();
+	/* A sanitizer that is still setting itself up maps memory, and cannot look up a symbol. */
 	if (descriptor < 0 || !double_owns(descriptor))
-		return real_mmap(address, length, protection, flags, descriptor, offset);
+		return (void *)syscall(SYS_mmap, address, length, protection, flags, descriptor,
+				       offset);
+	find_real();
 	error = double_mmap(descriptor, length, flags, offset, &memory, &memory_offset);
 	if (error) {
 		errno = -error;
