@@ -3,11 +3,11 @@
 #define SYS_KNOB_MACHINE_H
 
 /* A machine of the test's own for the knob tests: two knobs in a folder, journals, guardians. */
-/* The transaction on a machine of the test's own: journal, guardian, lock, restore. */
 #include "support/testing.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -104,8 +104,18 @@ static inline pid_t find_guardian(pid_t parent)
 	return atoi(text);
 }
 
+/*
+ * All threads of it: a sanitizer's own thread may outlive the one that is seen, and with it the
+ * open files and their locks.
+ */
 static inline void wait_for_death(pid_t pid, uint64_t start_ticks)
 {
+	struct pollfd death = {.fd = process_pidfd(pid), .events = POLLIN};
+
+	if (death.fd >= 0) {
+		poll(&death, 1, 10000);
+		close(death.fd);
+	}
 	while (process_alive(pid, start_ticks))
 		clock_sleep_for(NS_PER_MS);
 }
