@@ -27,8 +27,7 @@
 #define GAP_NS NS_PER_MS
 
 struct thp_scratch {
-	/* free, aligned to 2 MiB, a guard page on either side; NULL: where the kernel likes, as IGT
-	 */
+	/* aligned to 2 MiB, a guard page on either side; NULL: where the kernel likes, as IGT */
 	unsigned char *address;
 	uint64_t faults; /* of this thread up to the last sample */
 	/* of the last look for throttling */
@@ -43,7 +42,8 @@ static inline bool stopping(const struct measure_thread *thread)
 /*
  * An aligned address of our own: kernels before 6.7 place a 2 MiB mapping anywhere, where no huge
  * page fits. Mapping at a fixed address costs what IGT's mapping costs; a larger, aligned by hand,
- * would not. The guards keep neighbours from growing into the hole.
+ * would not. The guards keep neighbours from growing into the hole, which is open from the first
+ * sample on (open_hole()): until then threads are made, whose stacks would go there.
  */
 static int reserve_address(struct thp_scratch *scratch)
 {
@@ -61,9 +61,14 @@ static int reserve_address(struct thp_scratch *scratch)
 		munmap(span_start, (size_t)(aligned - PAGE_BYTES - span_start));
 	if (span_start + span > guard_end)
 		munmap(guard_end, (size_t)(span_start + span - guard_end));
-	munmap(aligned, HUGE_BYTES);
 	scratch->address = aligned;
 	return 0;
+}
+
+static void open_hole(const struct thp_scratch *scratch)
+{
+	if (scratch->address)
+		munmap(scratch->address, HUGE_BYTES);
 }
 
 /* Since Linux 6.7 a mapping of 2 MiB is aligned by itself. */
@@ -207,6 +212,7 @@ static void thp_loop(struct measure_thread *thread)
 	struct sampling_thread *shared = thread->shared;
 	int64_t times_ns[PHASE_COUNT + 1], ended_ns = clock_now_ns();
 
+	open_hole(scratch);
 	look_begins(scratch, ended_ns);
 	while (!stopping(thread)) {
 		int error;
