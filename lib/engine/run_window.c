@@ -247,11 +247,9 @@ static int watch(struct run *run, int64_t deadline_ns)
 		if (now_ns >= deadline_ns)
 			break;
 		clock_sleep_until(wake_ns < deadline_ns ? wake_ns : deadline_ns);
-		error = sampler_poll(run->sampler);
+		error = sampler_poll(run->sampler, run->message);
 		if (error)
-			return message_set(
-				run->message, error == -ECHILD ? -EIO : error,
-				"the sampler process ended by itself: see the kernel log");
+			return error == -ECHILD ? -EIO : error;
 		run_poll_causes(run);
 		watch_loads(run);
 		if (run->series)

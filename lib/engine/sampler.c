@@ -336,20 +336,37 @@ static void fill_in_steal(struct sampler *sampler)
 		}
 }
 
-int sampler_poll(struct sampler *sampler)
+/* The process is gone, which it never is by its own will before it is stopped. */
+static int say_how_it_ended(int status, struct message *message)
 {
-	int status;
+	if (WIFSIGNALED(status))
+		return message_set(message, -ECHILD,
+				   "the sampler process was ended by signal %d (%s): "
+				   "the kernel log says more, if the kernel sent it",
+				   WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return message_set(message, -ECHILD,
+			   "the sampler process ended before its time with status %d: "
+			   "a defect of this program",
+			   WEXITSTATUS(status));
+}
+
+int sampler_poll(struct sampler *sampler, struct message *message)
+{
+	int status = 0;
 
 	if (sampler->stopped)
 		return 0;
 	poll_steal(sampler);
 	for (size_t i = 0; i < sampler->process.count; i++) {
-		int error = atomic_load(&sampler->process.threads[i].error);
+		const struct sampling_thread *thread = &sampler->process.threads[i];
+		int error = atomic_load(&thread->error);
 
 		if (error < 0)
-			return error;
+			return message_set_errno(message, error,
+						 "the sampling thread of CPU %d gave up",
+						 thread->cpu);
 	}
-	return child_poll(&sampler->child, &status) <= 0 ? -ECHILD : 0;
+	return child_poll(&sampler->child, &status) <= 0 ? say_how_it_ended(status, message) : 0;
 }
 
 const struct sampling_thread *sampler_threads(const struct sampler *sampler, size_t *ret_count)

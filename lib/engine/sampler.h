@@ -53,9 +53,10 @@ int sampler_begin(struct sampler *sampler, int64_t start_ns);
 
 /*
  * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without
- * address space). Reads steal for the worst delays. Cheap: called ten times a second.
+ * address space), and @message says how. Reads steal for the worst delays. Cheap: called ten times
+ * a second.
  */
-int sampler_poll(struct sampler *sampler);
+int sampler_poll(struct sampler *sampler, struct message *message);
 
 const struct sampling_thread *sampler_threads(const struct sampler *sampler, size_t *ret_count);
 const struct sampling_thread *sampler_thread(const struct sampler *sampler, size_t index);

@@ -78,7 +78,7 @@ static inline void poll_until(struct sampler *sampler, int64_t end_ns)
 	while (clock_now_ns() < end_ns) {
 		int64_t left_ns = end_ns - clock_now_ns();
 
-		assert_int_equal(sampler_poll(sampler), 0);
+		assert_int_equal(sampler_poll(sampler, NULL), 0);
 		clock_sleep_for(left_ns < 100 * NS_PER_MS ? left_ns : 100 * NS_PER_MS);
 	}
 }

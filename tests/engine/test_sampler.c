@@ -84,6 +84,7 @@ static void death_of_the_process_is_noticed(void **state)
 {
 	struct sampler_settings settings;
 	struct sampler *sampler;
+	struct message message = {""};
 	int64_t stall_ns;
 	int seen = 0;
 
@@ -93,9 +94,10 @@ static void death_of_the_process_is_noticed(void **state)
 	kill(process_of(sampler_thread(sampler, 0)), SIGKILL);
 	for (int i = 0; i < 200 && seen == 0; i++) {
 		clock_sleep_for(10 * NS_PER_MS);
-		seen = sampler_poll(sampler);
+		seen = sampler_poll(sampler, &message);
 	}
 	assert_int_equal(seen, -ECHILD);
+	assert_non_null(strstr(message.text, "ended by signal 9"));
 	sampler_stop(sampler, &stall_ns);
 	sampler_free(sampler);
 }
@@ -149,6 +151,7 @@ static void thread_that_gives_up_is_an_error(void **state)
 {
 	struct sampler_settings settings;
 	struct sampler *sampler;
+	struct message message = {""};
 	int64_t stall_ns;
 
 	settings_fixed(&settings, NS_PER_MS);
@@ -156,7 +159,9 @@ static void thread_that_gives_up_is_an_error(void **state)
 	sampler = start(&settings);
 	sampler_begin(sampler, clock_now_ns());
 	clock_sleep_for(300 * NS_PER_MS);
-	assert_int_equal(sampler_poll(sampler), -ENOMEM);
+	assert_int_equal(sampler_poll(sampler, &message), -ENOMEM);
+	assert_non_null(strstr(message.text, "the sampling thread of CPU"));
+	assert_non_null(strstr(message.text, strerror(ENOMEM)));
 	sampler_stop(sampler, &stall_ns);
 	sampler_free(sampler);
 }
