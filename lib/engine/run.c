@@ -37,7 +37,7 @@ static int judge(struct run *run)
 	const struct claim **claims = calloc(count + 1, sizeof(*claims));
 
 	if (!claims)
-		return -ENOMEM;
+		return message_set_errno(run->message, -ENOMEM, "cannot judge the run");
 	list_claims(run, claims);
 	record_judge(run->record, claims, count);
 	free(claims);

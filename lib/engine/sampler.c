@@ -352,7 +352,7 @@ static int say_how_it_ended(int status, struct message *message)
 
 int sampler_poll(struct sampler *sampler, struct message *message)
 {
-	int status = 0;
+	int status = 0, running;
 
 	if (sampler->stopped)
 		return 0;
@@ -361,12 +361,18 @@ int sampler_poll(struct sampler *sampler, struct message *message)
 		const struct sampling_thread *thread = &sampler->process.threads[i];
 		int error = atomic_load(&thread->error);
 
+		if (error < 0 && thread->cpu < 0)
+			return message_set_errno(message, error, "sampling thread %zu gave up",
+						 i + 1);
 		if (error < 0)
 			return message_set_errno(message, error,
 						 "the sampling thread of CPU %d gave up",
 						 thread->cpu);
 	}
-	return child_poll(&sampler->child, &status) <= 0 ? say_how_it_ended(status, message) : 0;
+	running = child_poll(&sampler->child, &status);
+	if (running < 0)
+		return message_set(message, -ECHILD, "the sampler process is gone");
+	return running == 0 ? say_how_it_ended(status, message) : 0;
 }
 
 const struct sampling_thread *sampler_threads(const struct sampler *sampler, size_t *ret_count)

@@ -53,7 +53,8 @@ int sampler_begin(struct sampler *sampler, int64_t start_ns);
 
 /*
  * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without
- * address space), and @message says how. Reads steal for the worst delays. Cheap: called ten times
+ * address space), and @message (may be NULL)
+ * says how. Reads steal for the worst delays. Cheap: called ten times
  * a second.
  */
 int sampler_poll(struct sampler *sampler, struct message *message);
