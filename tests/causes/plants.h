@@ -251,9 +251,9 @@ static inline void plant_stop(void)
 /* As many open files as it may have. */
 static inline void plant_raise_files(void)
 {
-	struct rlimit limit;
+	struct rlimit limit = {16384, 16384};
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}

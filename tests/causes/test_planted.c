@@ -38,7 +38,7 @@ static const struct planted planted[] = {
 	{"compaction", plant_compaction, "plant-compact", "compaction", "plant-compact",
 	 "in compaction", 0, 0, false, false},
 	{"shrinker", plant_shrinker, "plant-shrink", "shrinker", "plant-shrink", "in the shrinker",
-	 0, 0, false, false, true},
+	 0, 0, false, false},
 	{"stop", plant_stop, "plant-stop", "stopped", "stopped by a signal", "", -1, 3 * NS_PER_MS,
 	 false, false},
 	{"flood", plant_flood, "plant-flood", "softirq", "the softirq NET_RX", "", 0, 0, false,
