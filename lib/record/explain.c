@@ -238,19 +238,27 @@ static bool is_timer_handler(const struct explain_slice *label)
 	       (strncmp(label->name, "timer ", 6) == 0 || strcmp(label->name, "local timer") == 0);
 }
 
+/* The CPU idled, or what was put in there is not known to have run. */
+static bool is_idle(const struct explain_slice *label)
+{
+	return (label->cause == CAUSE_IDLE && !label->name[0]) ||
+	       (label->cause == CAUSE_SELF && label->outer == CAUSE_IDLE);
+}
+
 /* May time without an event on the CPU have been stolen? */
 static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 {
 	const struct explain_slice *label = &segment->label;
 
-	if (!segment->whole || label->cause == CAUSE_STOPPED || label->cause == CAUSE_BLOCKED)
+	if (!segment->whole || label->cause == CAUSE_STOPPED || label->cause == CAUSE_BLOCKED ||
+	    (label->cause == CAUSE_IDLE && label->name[0]))
 		return false;
 	if (is_timer_handler(label))
 		return segment->ns >= STEAL_LEAST_NS;
 	/* The sampler's own code, which is known and short. */
 	if (label->cause == CAUSE_SELF)
 		return segment->ns >= STEAL_LEAST_SELF_NS;
-	if (label->cause == CAUSE_IDLE)
+	if (is_idle(label))
 		return segment->ns >= (label->phase == EXPLAIN_TIMER ? STEAL_LEAST_IDLE_NS
 								     : STEAL_LEAST_LEAVE_IDLE_NS);
 	/* The interrupt of the timer itself did not come. */
@@ -271,12 +279,24 @@ static bool is_sign_of_theft(const struct segment *segment, const struct explain
 
 	if (!settings->guest)
 		return false;
-	if (label->cause == CAUSE_IDLE)
+	if (is_idle(label))
 		return true;
 	if (window->steal_ns >= 0 && segment->ns > settings->tick_ns)
 		return false;
 	return label->phase == EXPLAIN_TIMER || label->cause == CAUSE_SELF ||
 	       is_timer_handler(label);
+}
+
+/* Charges @ns of a segment to the host; items may move. */
+static int split_off(struct segments *segments, size_t index, int64_t ns, enum cause_kind kind)
+{
+	struct explain_slice label = segments->items[index].label;
+
+	segments->items[index].ns -= ns;
+	label.cause = kind;
+	label.outer = CAUSE_UNKNOWN;
+	label.name[0] = '\0';
+	return add_segment(segments, ns, false, &label);
 }
 
 /*
@@ -294,24 +314,16 @@ static int take_stolen(struct segments *segments, const struct explain_window *w
 	for (size_t i = 0; i < count && !error; i++) {
 		struct segment *segment = &segments->items[i];
 		int64_t stolen_ns = segment->ns < budget_ns ? segment->ns : budget_ns;
-		struct explain_slice label = segment->label;
-		enum cause_kind kind = CAUSE_STEAL;
 
 		if (!may_be_stolen(segment, settings->tick_ns))
 			continue;
-		if (stolen_ns <= 0) {
-			if (!is_sign_of_theft(segment, window, settings))
-				continue;
-			stolen_ns = segment->ns;
-			kind = CAUSE_POSSIBLE_STEAL;
-		} else {
-			budget_ns -= stolen_ns;
-		}
-		segment->ns -= stolen_ns;
-		label.cause = kind;
-		label.outer = CAUSE_UNKNOWN;
-		label.name[0] = '\0';
-		error = add_segment(segments, stolen_ns, false, &label);
+		budget_ns -= stolen_ns;
+		error = split_off(segments, i, stolen_ns, CAUSE_STEAL);
+		segment = &segments->items[i];
+		/* Of what the counter tells of, no part is a mere sign; an idle CPU's is. */
+		if (!error && (stolen_ns == 0 || is_idle(&segment->label)) &&
+		    is_sign_of_theft(segment, window, settings))
+			error = split_off(segments, i, segment->ns, CAUSE_POSSIBLE_STEAL);
 	}
 	return error;
 }

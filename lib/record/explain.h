@@ -22,7 +22,7 @@ enum cause_kind {
 	CAUSE_POSSIBLE_STEAL, /* the signs of it, below the resolution of the steal counter */
 	CAUSE_IRQ,
 	CAUSE_SOFTIRQ,
-	CAUSE_IDLE, /* the CPU had nothing to run: leaving idle */
+	CAUSE_IDLE, /* the CPU ran nothing: leaving idle, or EXPLAIN_THROTTLED */
 	CAUSE_TASK, /* another task, in none of the regions below */
 	CAUSE_DIRECT_RECLAIM,
 	CAUSE_MEMCG_RECLAIM,
@@ -103,12 +103,15 @@ enum explain_phase {
 
 const char *explain_phase_name(enum explain_phase phase);
 
+/* Name of a slice in which the CPU idled though the task could run, and was not waiting for it. */
+#define EXPLAIN_THROTTLED "throttled"
+
 struct explain_slice {
 	enum explain_phase phase;
 	enum cause_kind cause, outer; /* outer: the region around it; CAUSE_UNKNOWN: none */
 	int32_t tid, priority;	      /* of the task that it is charged to; 0: idle or none */
 	int64_t ns;
-	char name[48]; /* of interrupt, softirq, shrinker, lock; "" none */
+	char name[48]; /* of interrupt, softirq, shrinker, lock; EXPLAIN_THROTTLED; "" none */
 	char comm[16];
 };
 

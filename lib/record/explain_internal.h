@@ -22,8 +22,9 @@ struct nest {
 };
 
 struct replay_cpu {
-	bool known; /* tid is */
-	bool lost;  /* events of it were lost */
+	bool known;    /* tid is */
+	bool lost;     /* events of it were lost */
+	bool inferred; /* its last event is a switch that was put in */
 	int32_t tid;
 	struct nest nest;
 };
@@ -47,7 +48,9 @@ struct subject {
 	bool woken_from_block; /* by waker_tid; the timer's own wake is none */
 	int32_t waker_tid;
 	bool waker_in_irq;
+	bool left_to_idle; /* though it could run: throttled */
 	int64_t woken_at_ns, slept_at_ns;
+	int64_t waited_since_ns; /* begin of the sleep that woken_at_ns ended */
 };
 
 struct replay {

@@ -153,15 +153,19 @@ static void apply_subject(struct replay *replay, const struct trace_event *event
 		subject->waker_in_irq = cpu_of(replay, event->cpu) &&
 					top(&cpu_of(replay, event->cpu)->nest) != NULL;
 		subject->woken_at_ns = event->when_ns;
+		subject->waited_since_ns = subject->slept_at_ns;
+		subject->left_to_idle = false;
 	} else if (event->kind == TRACE_SWITCH && event->other == subject->tid) {
 		subject->state = SUBJECT_ON_CPU;
 		subject->cpu = event->cpu;
+		subject->left_to_idle = false;
 	} else if (event->kind == TRACE_SWITCH && event->tid == subject->tid) {
 		subject->state = event->value == STATE_RUNNABLE	 ? SUBJECT_RUNNABLE
 				 : event->value == STATE_BLOCKED ? SUBJECT_BLOCKED
 				 : event->value == STATE_STOPPED ? SUBJECT_STOPPED
 								 : SUBJECT_SLEEPING;
 		subject->slept_at_ns = event->when_ns;
+		subject->left_to_idle = event->value == STATE_RUNNABLE && event->other == 0;
 	}
 }
 
@@ -202,6 +206,7 @@ void replay_apply(struct replay *replay, const struct trace_event *event)
 		cpu->known = true;
 		cpu->tid = event->tid;
 	}
+	cpu->inferred = event->inferred;
 	apply_subject(replay, event);
 }
 
@@ -276,12 +281,20 @@ void replay_label(struct replay *replay, struct explain_slice *label)
 	case SUBJECT_ON_CPU:
 		label->phase = wakeup ? EXPLAIN_RETURN : EXPLAIN_ON_CPU;
 		label_cpu(replay, subject->cpu, label);
-		if (label->cause == CAUSE_TASK && label->tid == subject->tid)
+		if (label->cause == CAUSE_TASK && label->tid == subject->tid) {
+			const struct replay_cpu *cpu = cpu_of(replay, subject->cpu);
+
 			label->cause = CAUSE_SELF;
+			/* Until its first event it may as well not have come. */
+			if (cpu->inferred)
+				label->outer = CAUSE_IDLE;
+		}
 		break;
 	case SUBJECT_RUNNABLE:
 		label->phase = wakeup ? EXPLAIN_DISPATCH : EXPLAIN_OFF_CPU;
 		label_cpu(replay, subject->cpu, label);
+		if (label->cause == CAUSE_IDLE && subject->left_to_idle)
+			snprintf(label->name, sizeof(label->name), "%s", EXPLAIN_THROTTLED);
 		break;
 	case SUBJECT_SLEEPING:
 		/* It waits for its timer: what the CPU does keeps the interrupt away. */

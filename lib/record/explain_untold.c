@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
+
 /* A switch to put in after events[after]. */
 struct untold {
 	size_t after;
@@ -23,10 +25,10 @@ struct untold_list {
 
 /* What is known of a CPU on the way through the events. */
 struct cpu_state {
-	bool known;	   /* current is */
-	bool since_switch; /* the last event is the one that switched to current */
+	bool known; /* current is */
 	int32_t current;
-	size_t last; /* its last event */
+	size_t since; /* the event since which that is so */
+	size_t last;  /* its last event */
 };
 
 static int add_untold(struct untold_list *list, size_t after, const struct trace_event *event)
@@ -44,19 +46,27 @@ static int add_untold(struct untold_list *list, size_t after, const struct trace
 	return 0;
 }
 
-/* The last waking of @tid between events[@first] and events[@index]; @index: none. */
+/* The waking of @tid that it has not run since, after events[@first]; @index: none. */
 static size_t waking_of(const struct trace_event *events, size_t first, size_t index, int32_t tid)
 {
-	for (size_t i = index; i-- > first;)
+	for (size_t i = index; i-- > first;) {
 		if (events[i].kind == TRACE_WAKING && events[i].other == tid)
 			return i;
+		if (events[i].tid == tid)
+			break;
+	}
 	return index;
 }
+
+/* For a name alone it is not looked further. */
+#define COMM_SEARCHED 10000
 
 static const char *comm_of(const struct trace_event *events, size_t count, size_t index,
 			   int32_t tid)
 {
-	for (size_t i = index; i < count; i++) {
+	size_t end = count - index > COMM_SEARCHED ? index + COMM_SEARCHED : count;
+
+	for (size_t i = index; i < end; i++) {
 		if (events[i].kind == TRACE_SWITCH && events[i].tid == tid && events[i].comm)
 			return events[i].comm;
 		if (events[i].kind == TRACE_SWITCH && events[i].other == tid)
@@ -66,9 +76,22 @@ static const char *comm_of(const struct trace_event *events, size_t count, size_
 }
 
 /*
+ * Did this event on the idle CPU make it switch, so that it needs no waking? The interrupt that
+ * asks for a switch did; another one may have, when the task is seen at once. (An idle CPU that
+ * polls is woken without any.)
+ */
+static bool ends_idle(const struct trace_event *event, const struct trace_event *next)
+{
+	if (event->kind != TRACE_IRQ_LEAVE)
+		return false;
+	return (event->name && strcmp(event->name, "reschedule") == 0) ||
+	       next->when_ns - event->when_ns < NS_PER_MS;
+}
+
+/*
  * When did the task of events[@index] come, and after which event? An idle CPU switches as soon as
- * it is woken: after the waking, where that is told, and after the last interrupt. Else nothing
- * says it before the event.
+ * it is woken: after the waking, where that is told, and the interrupt. Else nothing says it before
+ * the event.
  */
 static int64_t place(const struct trace_event *events, size_t index, const struct cpu_state *cpu,
 		     size_t *ret_after)
@@ -78,10 +101,10 @@ static int64_t place(const struct trace_event *events, size_t index, const struc
 	*ret_after = index - 1;
 	if (cpu->current != 0)
 		return events[index].when_ns;
-	waking = waking_of(events, cpu->last, index, events[index].tid);
-	if (waking == index && cpu->since_switch)
+	waking = waking_of(events, cpu->since, index, events[index].tid);
+	if (waking == index && !ends_idle(&events[cpu->last], &events[index]))
 		return events[index].when_ns;
-	*ret_after = waking < index ? waking : cpu->last;
+	*ret_after = waking < index && waking > cpu->last ? waking : cpu->last;
 	return events[*ret_after].when_ns;
 }
 
@@ -121,8 +144,9 @@ static int find_untold(struct untold_list *list, const struct trace_event *event
 		}
 		if (cpu->known && event->tid != cpu->current)
 			error = note_untold(list, events, count, i, cpu);
+		if (!cpu->known || event->tid != cpu->current || event->kind == TRACE_SWITCH)
+			cpu->since = i;
 		cpu->known = true;
-		cpu->since_switch = event->kind == TRACE_SWITCH;
 		cpu->current = event->kind == TRACE_SWITCH ? event->other : event->tid;
 		cpu->last = i;
 	}
@@ -133,7 +157,12 @@ static int in_order(const void *a, const void *b)
 {
 	const struct untold *left = a, *right = b;
 
-	return left->after < right->after ? -1 : left->after > right->after ? 1 : 0;
+	if (left->after != right->after)
+		return left->after < right->after ? -1 : 1;
+	/* On two CPUs: one with the event that it follows, one just before the next. */
+	return left->event.when_ns < right->event.when_ns   ? -1
+	       : left->event.when_ns > right->event.when_ns ? 1
+							    : 0;
 }
 
 static struct trace_event *merge(const struct trace_event *events, size_t count,

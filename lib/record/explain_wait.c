@@ -112,45 +112,71 @@ static void note_collapse(struct replay *replay, const struct trace_event *event
 	}
 }
 
+/* Of regions that events told: what a kernel thread is called says nothing of when it works. */
 static void add_doing(struct replay *replay, int32_t tid, int64_t ns, int64_t *doing_ns)
 {
+	const struct replay_task *task = replay_task(replay, tid);
 	struct explain_slice label;
 
+	if (ns <= 0 || !task || task->nest.depth == 0)
+		return;
 	replay_label_task(replay, tid, &label);
-	doing_ns[explain_base(&label)] += ns > 0 ? ns : 0;
+	doing_ns[explain_base(&label)] += ns;
+}
+
+/* The replay up to @to_ns; what @tid was in from @from_ns on. False: events were lost meanwhile. */
+static bool replay_doing(struct replay *replay, const struct trace_event *events, size_t count,
+			 int32_t tid, int64_t from_ns, int64_t to_ns, int64_t *doing_ns)
+{
+	int64_t at_ns = from_ns;
+
+	for (size_t i = 0; i < count && events[i].when_ns < to_ns; i++) {
+		if (events[i].when_ns > at_ns) {
+			add_doing(replay, tid, events[i].when_ns - at_ns, doing_ns);
+			at_ns = events[i].when_ns;
+		}
+		replay_apply(replay, &events[i]);
+		if (events[i].kind != TRACE_LOST)
+			continue;
+		if (events[i].when_ns >= from_ns)
+			return false;
+		/* What it had entered may have ended in the gap. */
+		if (replay_task(replay, tid))
+			replay_task(replay, tid)->nest.depth = 0;
+	}
+	add_doing(replay, tid, to_ns - at_ns, doing_ns);
+	return true;
 }
 
 /*
- * What the one that held it up was in meanwhile, on whatever CPU, from the window's begin to the
- * waking: replayed once more, now that it is known who that was.
+ * What the one that held it up was in meanwhile, on whatever CPU, in the last sleep of the window:
+ * replayed once more, now that it is known who that was.
  */
-static int note_doing(const struct trace_event *events, size_t count, int64_t woken_at_ns,
+static int note_doing(const struct trace_event *events, size_t count, const struct subject *subject,
 		      struct explanation *explanation)
 {
 	const struct explain_window *window = &explanation->window;
 	int32_t tid = explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid;
-	int64_t at_ns = window->when_ns, doing_ns[CAUSE_KINDS] = {0};
+	int64_t from_ns = subject->waited_since_ns > window->when_ns ? subject->waited_since_ns
+								     : window->when_ns;
+	int64_t doing_ns[CAUSE_KINDS] = {0};
 	struct replay replay;
+	bool whole;
 	int error;
 
-	if (tid == 0 || woken_at_ns <= at_ns)
+	if (tid == 0 || subject->woken_at_ns <= from_ns)
 		return 0;
 	error = replay_start(&replay, events, count, window);
-	for (size_t i = 0; i < count && !error && events[i].when_ns < woken_at_ns; i++) {
-		add_doing(&replay, tid, events[i].when_ns - at_ns, doing_ns);
-		at_ns = events[i].when_ns > at_ns ? events[i].when_ns : at_ns;
-		replay_apply(&replay, &events[i]);
-	}
-	if (!error) {
-		add_doing(&replay, tid, woken_at_ns - at_ns, doing_ns);
-		replay_end(&replay);
-	}
-	for (int kind = CAUSE_DIRECT_RECLAIM; kind < CAUSE_KINDS; kind++)
+	if (error)
+		return error;
+	whole = replay_doing(&replay, events, count, tid, from_ns, subject->woken_at_ns, doing_ns);
+	replay_end(&replay);
+	for (int kind = CAUSE_DIRECT_RECLAIM; whole && kind < CAUSE_KINDS; kind++)
 		if (doing_ns[kind] > explanation->doing_ns) {
 			explanation->doing = (enum cause_kind)kind;
 			explanation->doing_ns = doing_ns[kind];
 		}
-	return error;
+	return 0;
 }
 
 int explain_wait(struct replay *replay, const struct trace_event *events, size_t count,
@@ -158,5 +184,5 @@ int explain_wait(struct replay *replay, const struct trace_event *events, size_t
 {
 	note_waker(replay, events, count, explanation);
 	note_collapse(replay, events, count, explanation);
-	return note_doing(events, count, replay->subject.woken_at_ns, explanation);
+	return note_doing(events, count, &replay->subject, explanation);
 }

@@ -72,7 +72,8 @@ static bool same_group(const struct explain_slice *a, const struct explain_slice
 		return false;
 	if (base == CAUSE_IRQ || base == CAUSE_SOFTIRQ)
 		return strcmp(a->name, b->name) == 0;
-	return of_cpu(base) || a->tid == b->tid;
+	return of_cpu(base) ||
+	       (a->tid == b->tid && (base != CAUSE_IDLE || strcmp(a->name, b->name) == 0));
 }
 
 static int64_t group_ns(const struct explanation *explanation, const struct explain_slice *slice)
@@ -311,7 +312,11 @@ static void say_cause(struct words *words, const struct explanation *explanation
 			say(words, " on top of %s (pid %d)", main->comm, main->tid);
 		break;
 	case CAUSE_IDLE:
-		say(words, "CPU %d was idle: waking it took so long", window->cpu);
+		say(words,
+		    main->name[0] ? "CPU %d idled though the sampler could run: real-time "
+				    "throttling, or the CPU quota of its group"
+				  : "CPU %d was idle: waking it took so long",
+		    window->cpu);
 		break;
 	case CAUSE_TASK:
 		say_task_cause(words, explanation, main, settings);

@@ -152,6 +152,14 @@ static void test_possibly_stolen_for_long(void **state)
 	check_sums(&e);
 	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 44000000);
 	assert_says(&e, "possibly stopped by the host (which it does not count as steal");
+	/* What the counter tells of is steal, and the rest no less likely for it. */
+	window.steal_ns = 10000000;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_STEAL), 20000000);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 24000000);
+	assert_int_equal(charged(&e, CAUSE_IDLE), 4000);
+	window.steal_ns = 0;
 	events[0] = switched(-100, 0, SAMPLER, STATE_SLEEPING, "sampler", LOAD, "load", 120);
 	events[1] = waking(44000, 0, LOAD, SAMPLER);
 	events[2] = switched(44004, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0);

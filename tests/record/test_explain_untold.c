@@ -118,6 +118,79 @@ static void test_woken_from_another_cpu(void **state)
 	free(events);
 }
 
+/* The host wakes the idle CPU late: where the switch was is not known, and the sampler not slow. */
+static void test_woken_late_by_the_host(void **state)
+{
+	struct trace_event told[] = {
+		switched(-300, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		waking(3, 1, LOAD, SAMPLER),
+		plain(18003, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, NULL),
+		plain(18005, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(18010, SUBJECT_WAKEUP);
+	struct trace_event *events;
+	struct explanation e;
+	size_t count, added;
+
+	told[1].value = 0;
+	COMPLETE(told, events, count, added);
+	assert_int_equal(added, 1);
+	assert_int_equal(explain_delay(events, count, &window, &virtual_machine, &e), 0);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 18000000);
+	assert_says(&e, "CPU 0 was possibly stopped by the host");
+	free(events);
+}
+
+/* Of two CPUs one switch follows an event and the other comes just before the next. */
+static void test_order_of_two_cpus(void **state)
+{
+	const struct trace_event told[] = {
+		switched(-300, 1, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/1", 120),
+		switched(-200, 2, LOAD, STATE_SLEEPING, "load", 0, "swapper/2", 120),
+		waking(-1, 1, 0, SAMPLER),
+		plain(0, 1, 0, TRACE_IRQ_LEAVE, CAUSE_IRQ, "local timer"),
+		plain(50, 2, 300, TRACE_ENTER, CAUSE_COMPACTION, NULL),
+		switched(100, 1, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/1", 120),
+	};
+	struct trace_event *events;
+	size_t count, added;
+
+	COMPLETE(told, events, count, added);
+	assert_int_equal(added, 2);
+	assert_int_equal(events[4].when_ns, AT(0));
+	assert_int_equal(events[4].other, SAMPLER);
+	assert_int_equal(events[5].when_ns, AT(50));
+	assert_int_equal(events[5].other, 300);
+	free(events);
+}
+
+/* Without a waking, only the interrupt that asks for a switch, or one just before, ended the idle.
+ */
+static void test_which_interrupt_ends_idle(void **state)
+{
+	struct trace_event told[] = {
+		switched(-300, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		plain(2000, 0, 0, TRACE_IRQ_LEAVE, CAUSE_IRQ, "local timer"),
+		plain(35000, 0, 300, TRACE_ENTER, CAUSE_COMPACTION, NULL),
+	};
+	struct trace_event *events;
+	size_t count, added;
+
+	COMPLETE(told, events, count, added);
+	assert_int_equal(events[2].when_ns, AT(35000));
+	free(events);
+	told[1].name = "reschedule";
+	COMPLETE(told, events, count, added);
+	assert_int_equal(events[2].when_ns, AT(2000));
+	free(events);
+	told[1].name = "local timer";
+	told[2].when_ns = AT(2700);
+	COMPLETE(told, events, count, added);
+	assert_int_equal(events[2].when_ns, AT(2000));
+	free(events);
+}
+
 /* Nothing tells when a task came to an idle CPU: not before its first event. */
 static void test_unknown_before_the_first_event(void **state)
 {
@@ -164,6 +237,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_untold),
 		cmocka_unit_test(test_reclaim_on_an_idle_cpu),
 		cmocka_unit_test(test_woken_from_another_cpu),
+		cmocka_unit_test(test_woken_late_by_the_host),
+		cmocka_unit_test(test_order_of_two_cpus),
+		cmocka_unit_test(test_which_interrupt_ends_idle),
 		cmocka_unit_test(test_unknown_before_the_first_event),
 		cmocka_unit_test(test_nothing_across_a_loss),
 	};

@@ -92,6 +92,13 @@ static void test_queue_for_a_lock(void **state)
 	assert_int_equal(e.holder_tid, 0);
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct trace_event *left = a, *right = b;
+
+	return left->when_ns < right->when_ns ? -1 : left->when_ns > right->when_ns ? 1 : 0;
+}
+
 /* The lock is held by a thread that is held up itself, and that is the cause. */
 static void test_lock_held_in_reclaim(void **state)
 {
@@ -115,14 +122,49 @@ static void test_lock_held_in_reclaim(void **state)
 	EXPLAIN(events, &window, &virtual_machine, &e);
 	check_sums(&e);
 	assert_int_equal(e.doing, CAUSE_MEMCG_RECLAIM);
-	assert_int_equal(e.doing_ns, 9000000);
+	assert_int_equal(e.doing_ns, 8988000); /* of the sleep, which begins at 12 us */
 	assert_says(&e, "the sampler waited for mmap_lock (to read) until sampler (pid 101) woke "
-			"it, which was in memcg reclaim for 9.00 ms");
+			"it, which was in memcg reclaim for 8.99 ms");
 	/* A small part of the wait is no cause. */
 	events[7].when_ns = AT(600);
 	EXPLAIN(events, &window, &virtual_machine, &e);
-	assert_int_equal(e.doing_ns, 600000);
+	assert_int_equal(e.doing_ns, 588000);
 	assert_null(strstr(e.sentence, "reclaim"));
+	/* What was before the sleep is none of its causes. */
+	events[3].when_ns = AT(4000);
+	events[4].when_ns = AT(4010);
+	qsort(events, sizeof(events) / sizeof(events[0]), sizeof(events[0]), by_time);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(e.doing, CAUSE_UNKNOWN);
+}
+
+/* Across a loss it is not known what the holder was in, nor by the name of a kernel thread. */
+static void test_doing_is_not_guessed(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(-40, 1, LOAD, STATE_RUNNABLE, "load", 101, "khugepaged", 139),
+		plain(-30, 1, 101, TRACE_ENTER, CAUSE_MEMCG_RECLAIM, NULL),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
+		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
+		plain(9000, 1, 0, TRACE_LOST, CAUSE_UNKNOWN, NULL),
+		waking(9800, 1, 101, SAMPLER),
+		switched(9804, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(9805, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(9900, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[6].value = 0;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(e.waker_tid, 101);
+	assert_int_equal(e.doing, CAUSE_UNKNOWN);
+	/* Lost before the sleep, it may have ended in the gap. */
+	events[5] = plain(-20, 1, 0, TRACE_LOST, CAUSE_UNKNOWN, NULL);
+	qsort(events, sizeof(events) / sizeof(events[0]), sizeof(events[0]), by_time);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(e.doing, CAUSE_UNKNOWN);
 }
 
 static void test_sleep_until_compaction_ends(void **state)
@@ -169,6 +211,24 @@ static void test_displaced_by_an_ordinary_task(void **state)
 	assert_says(&e, "load (pid 200) held CPU 0");
 }
 
+/* Off the CPU though it could run, and nothing else ran: not the host, whose theft looks else. */
+static void test_throttled_to_idle(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(10, 0, SAMPLER, STATE_RUNNABLE, "sampler", 0, "swapper/0", 120),
+		switched(50010, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(50020, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
+	assert_int_equal(charged(&e, CAUSE_IDLE), 50000000);
+	assert_says(&e, "CPU 0 idled though the sampler could run: real-time throttling");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +236,8 @@ int main(void)
 		cmocka_unit_test(test_spins_while_another_collapses),
 		cmocka_unit_test(test_queue_for_a_lock),
 		cmocka_unit_test(test_lock_held_in_reclaim),
+		cmocka_unit_test(test_doing_is_not_guessed),
+		cmocka_unit_test(test_throttled_to_idle),
 		cmocka_unit_test(test_sleep_until_compaction_ends),
 		cmocka_unit_test(test_displaced_by_an_ordinary_task),
 	};
