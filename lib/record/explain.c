@@ -238,10 +238,15 @@ static bool is_timer_handler(const struct explain_slice *label)
 	       (strncmp(label->name, "timer ", 6) == 0 || strcmp(label->name, "local timer") == 0);
 }
 
+static bool is_throttled(const struct explain_slice *label)
+{
+	return label->cause == CAUSE_IDLE && strcmp(label->name, EXPLAIN_THROTTLED) == 0;
+}
+
 /* The CPU idled, or what was put in there is not known to have run. */
 static bool is_idle(const struct explain_slice *label)
 {
-	return (label->cause == CAUSE_IDLE && !label->name[0]) ||
+	return (label->cause == CAUSE_IDLE && !is_throttled(label)) ||
 	       (label->cause == CAUSE_SELF && label->outer == CAUSE_IDLE);
 }
 
@@ -251,16 +256,16 @@ static bool may_be_stolen(const struct segment *segment, int64_t tick_ns)
 	const struct explain_slice *label = &segment->label;
 
 	if (!segment->whole || label->cause == CAUSE_STOPPED || label->cause == CAUSE_BLOCKED ||
-	    (label->cause == CAUSE_IDLE && label->name[0]))
+	    is_throttled(label))
 		return false;
+	if (is_idle(label))
+		return segment->ns >= (label->phase == EXPLAIN_TIMER ? STEAL_LEAST_IDLE_NS
+								     : STEAL_LEAST_LEAVE_IDLE_NS);
 	if (is_timer_handler(label))
 		return segment->ns >= STEAL_LEAST_NS;
 	/* The sampler's own code, which is known and short. */
 	if (label->cause == CAUSE_SELF)
 		return segment->ns >= STEAL_LEAST_SELF_NS;
-	if (is_idle(label))
-		return segment->ns >= (label->phase == EXPLAIN_TIMER ? STEAL_LEAST_IDLE_NS
-								     : STEAL_LEAST_LEAVE_IDLE_NS);
 	/* The interrupt of the timer itself did not come. */
 	if (label->phase == EXPLAIN_TIMER)
 		return segment->ns >= STEAL_LEAST_NS;

@@ -24,8 +24,9 @@ struct nest {
 struct replay_cpu {
 	bool known;    /* tid is */
 	bool lost;     /* events of it were lost */
-	bool inferred; /* its last event is a switch that was put in */
+	bool inferred; /* its last event is a switch that was put in, at inferred_ns */
 	int32_t tid;
+	int64_t inferred_ns;
 	struct nest nest;
 };
 
@@ -48,9 +49,10 @@ struct subject {
 	bool woken_from_block; /* by waker_tid; the timer's own wake is none */
 	int32_t waker_tid;
 	bool waker_in_irq;
-	bool left_to_idle; /* though it could run: throttled */
+	bool left_runnable; /* it did not sleep: an idle CPU means that it is throttled */
 	int64_t woken_at_ns, slept_at_ns;
 	int64_t waited_since_ns; /* begin of the sleep that woken_at_ns ended */
+	int64_t released_ns;	 /* the holder of the explanation gave on what it held */
 };
 
 struct replay {

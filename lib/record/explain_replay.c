@@ -154,18 +154,18 @@ static void apply_subject(struct replay *replay, const struct trace_event *event
 					top(&cpu_of(replay, event->cpu)->nest) != NULL;
 		subject->woken_at_ns = event->when_ns;
 		subject->waited_since_ns = subject->slept_at_ns;
-		subject->left_to_idle = false;
+		subject->left_runnable = false;
 	} else if (event->kind == TRACE_SWITCH && event->other == subject->tid) {
 		subject->state = SUBJECT_ON_CPU;
 		subject->cpu = event->cpu;
-		subject->left_to_idle = false;
+		subject->left_runnable = false;
 	} else if (event->kind == TRACE_SWITCH && event->tid == subject->tid) {
 		subject->state = event->value == STATE_RUNNABLE	 ? SUBJECT_RUNNABLE
 				 : event->value == STATE_BLOCKED ? SUBJECT_BLOCKED
 				 : event->value == STATE_STOPPED ? SUBJECT_STOPPED
 								 : SUBJECT_SLEEPING;
 		subject->slept_at_ns = event->when_ns;
-		subject->left_to_idle = event->value == STATE_RUNNABLE && event->other == 0;
+		subject->left_runnable = event->value == STATE_RUNNABLE;
 	}
 }
 
@@ -207,13 +207,15 @@ void replay_apply(struct replay *replay, const struct trace_event *event)
 		cpu->tid = event->tid;
 	}
 	cpu->inferred = event->inferred;
+	cpu->inferred_ns = event->when_ns;
 	apply_subject(replay, event);
 }
 
 static void label_task(struct replay *replay, int32_t tid, struct explain_slice *label)
 {
 	const struct replay_task *task = replay_task(replay, tid);
-	const struct nest_level *level = task ? top(&task->nest) : NULL;
+	/* The idle tasks of all CPUs have one number; what one is in says nothing of the others. */
+	const struct nest_level *level = task && tid != 0 ? top(&task->nest) : NULL;
 	size_t depth = level ? (size_t)(level - task->nest.levels) : 0;
 
 	label->tid = tid;
@@ -285,15 +287,16 @@ void replay_label(struct replay *replay, struct explain_slice *label)
 			const struct replay_cpu *cpu = cpu_of(replay, subject->cpu);
 
 			label->cause = CAUSE_SELF;
-			/* Until its first event it may as well not have come. */
-			if (cpu->inferred)
+			/* Until its first event, or its interval, it may as well not have come. */
+			if (cpu->inferred &&
+			    (wakeup || cpu->inferred_ns >= replay->window->when_ns))
 				label->outer = CAUSE_IDLE;
 		}
 		break;
 	case SUBJECT_RUNNABLE:
 		label->phase = wakeup ? EXPLAIN_DISPATCH : EXPLAIN_OFF_CPU;
 		label_cpu(replay, subject->cpu, label);
-		if (label->cause == CAUSE_IDLE && subject->left_to_idle)
+		if (label->cause == CAUSE_IDLE && subject->left_runnable)
 			snprintf(label->name, sizeof(label->name), "%s", EXPLAIN_THROTTLED);
 		break;
 	case SUBJECT_SLEEPING:

@@ -77,15 +77,18 @@ static const char *comm_of(const struct trace_event *events, size_t count, size_
 
 /*
  * Did this event on the idle CPU make it switch, so that it needs no waking? The interrupt that
- * asks for a switch did; another one may have, when the task is seen at once. (An idle CPU that
- * polls is woken without any.)
+ * asks for a switch did, or for a waking (ttwu_queue_wakelist(), kernel/sched/core.c, by a function
+ * call); another one may have, when the task is seen at once. (An idle CPU that polls is woken
+ * without any.)
  */
 static bool ends_idle(const struct trace_event *event, const struct trace_event *next)
 {
 	if (event->kind != TRACE_IRQ_LEAVE)
 		return false;
-	return (event->name && strcmp(event->name, "reschedule") == 0) ||
-	       next->when_ns - event->when_ns < NS_PER_MS;
+	if (event->name &&
+	    (strcmp(event->name, "reschedule") == 0 || strcmp(event->name, "call function") == 0))
+		return true;
+	return next->when_ns - event->when_ns < NS_PER_MS;
 }
 
 /*

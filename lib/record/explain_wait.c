@@ -49,6 +49,7 @@ static void follow_wakers(struct replay *replay, const struct trace_event *event
 	const struct explain_window *window = &explanation->window;
 	const struct trace_event *waking = woken_by(events, count, window, window->tid);
 	int32_t tid = explanation->waker_tid;
+	int64_t released_ns = replay->subject.woken_at_ns;
 
 	for (int links = 0; waking && links < WAKERS_FOLLOWED; links++) {
 		waking = woken_by(events, (size_t)(waking - events), window, tid);
@@ -56,10 +57,12 @@ static void follow_wakers(struct replay *replay, const struct trace_event *event
 		    !waited_for_lock(events, (size_t)(waking - events), tid))
 			break;
 		tid = waking->tid;
+		released_ns = waking->when_ns;
 	}
 	if (tid == explanation->waker_tid || tid == window->tid)
 		return;
 	explanation->holder_tid = tid;
+	replay->subject.released_ns = released_ns;
 	copy_comm(replay, tid, explanation->holder_comm, sizeof(explanation->holder_comm));
 }
 
@@ -71,6 +74,7 @@ static void note_waker(struct replay *replay, const struct trace_event *events, 
 	if (waker == 0 || replay->subject.waker_in_irq || !replay->subject.woken_from_block)
 		return;
 	explanation->waker_tid = waker;
+	replay->subject.released_ns = replay->subject.woken_at_ns;
 	copy_comm(replay, waker, explanation->waker_comm, sizeof(explanation->waker_comm));
 	follow_wakers(replay, events, count, explanation);
 }
@@ -124,8 +128,8 @@ static void add_doing(struct replay *replay, int32_t tid, int64_t ns, int64_t *d
 	doing_ns[explain_base(&label)] += ns;
 }
 
-/* The replay up to @to_ns; what @tid was in from @from_ns on. False: events were lost meanwhile. */
-static bool replay_doing(struct replay *replay, const struct trace_event *events, size_t count,
+/* The replay up to @to_ns; what @tid was in from @from_ns on. */
+static void replay_doing(struct replay *replay, const struct trace_event *events, size_t count,
 			 int32_t tid, int64_t from_ns, int64_t to_ns, int64_t *doing_ns)
 {
 	int64_t at_ns = from_ns;
@@ -136,21 +140,25 @@ static bool replay_doing(struct replay *replay, const struct trace_event *events
 			at_ns = events[i].when_ns;
 		}
 		replay_apply(replay, &events[i]);
-		if (events[i].kind != TRACE_LOST)
-			continue;
-		if (events[i].when_ns >= from_ns)
-			return false;
 		/* What it had entered may have ended in the gap. */
-		if (replay_task(replay, tid))
+		if (events[i].kind == TRACE_LOST && replay_task(replay, tid))
 			replay_task(replay, tid)->nest.depth = 0;
 	}
 	add_doing(replay, tid, to_ns - at_ns, doing_ns);
-	return true;
+}
+
+/* A region whose end is told after a loss need not have begun before it. */
+static bool lost_since(const struct trace_event *events, size_t count, int64_t from_ns)
+{
+	for (size_t i = count; i-- > 0 && events[i].when_ns >= from_ns;)
+		if (events[i].kind == TRACE_LOST)
+			return true;
+	return false;
 }
 
 /*
- * What the one that held it up was in meanwhile, on whatever CPU, in the last sleep of the window:
- * replayed once more, now that it is known who that was.
+ * What the one that held it up was in meanwhile, on whatever CPU, from the begin of the window's
+ * last sleep until it gave on what it held: replayed once more, now that it is known who that was.
  */
 static int note_doing(const struct trace_event *events, size_t count, const struct subject *subject,
 		      struct explanation *explanation)
@@ -161,17 +169,16 @@ static int note_doing(const struct trace_event *events, size_t count, const stru
 								     : window->when_ns;
 	int64_t doing_ns[CAUSE_KINDS] = {0};
 	struct replay replay;
-	bool whole;
 	int error;
 
-	if (tid == 0 || subject->woken_at_ns <= from_ns)
+	if (tid == 0 || subject->released_ns <= from_ns || lost_since(events, count, from_ns))
 		return 0;
 	error = replay_start(&replay, events, count, window);
 	if (error)
 		return error;
-	whole = replay_doing(&replay, events, count, tid, from_ns, subject->woken_at_ns, doing_ns);
+	replay_doing(&replay, events, count, tid, from_ns, subject->released_ns, doing_ns);
 	replay_end(&replay);
-	for (int kind = CAUSE_DIRECT_RECLAIM; whole && kind < CAUSE_KINDS; kind++)
+	for (int kind = CAUSE_DIRECT_RECLAIM; kind < CAUSE_KINDS; kind++)
 		if (doing_ns[kind] > explanation->doing_ns) {
 			explanation->doing = (enum cause_kind)kind;
 			explanation->doing_ns = doing_ns[kind];

@@ -313,9 +313,10 @@ static void say_cause(struct words *words, const struct explanation *explanation
 		break;
 	case CAUSE_IDLE:
 		say(words,
-		    main->name[0] ? "CPU %d idled though the sampler could run: real-time "
-				    "throttling, or the CPU quota of its group"
-				  : "CPU %d was idle: waking it took so long",
+		    strcmp(main->name, EXPLAIN_THROTTLED) == 0
+			    ? "CPU %d idled though the sampler could run: real-time "
+			      "throttling, or the CPU quota of its group"
+			    : "CPU %d was idle: waking it took so long",
 		    window->cpu);
 		break;
 	case CAUSE_TASK:

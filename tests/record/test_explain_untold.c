@@ -142,6 +142,28 @@ static void test_woken_late_by_the_host(void **state)
 	free(events);
 }
 
+/* At the begin of its interval the sampler runs, however it came there: silence is its own. */
+static void test_silence_of_an_interval(void **state)
+{
+	const struct trace_event told[] = {
+		switched(-300, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		waking(-12, 0, 0, SAMPLER),
+		plain(-10, 0, 0, TRACE_IRQ_LEAVE, CAUSE_IRQ, "local timer"),
+		switched(15000, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+	};
+	struct explain_window window = window_of(14900, SUBJECT_INTERVAL);
+	struct trace_event *events;
+	struct explanation e;
+	size_t count, added;
+
+	COMPLETE(told, events, count, added);
+	assert_int_equal(explain_delay(events, count, &window, &virtual_machine, &e), 0);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_SELF), 14900000);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
+	free(events);
+}
+
 /* Of two CPUs one switch follows an event and the other comes just before the next. */
 static void test_order_of_two_cpus(void **state)
 {
@@ -181,6 +203,10 @@ static void test_which_interrupt_ends_idle(void **state)
 	assert_int_equal(events[2].when_ns, AT(35000));
 	free(events);
 	told[1].name = "reschedule";
+	COMPLETE(told, events, count, added);
+	assert_int_equal(events[2].when_ns, AT(2000));
+	free(events);
+	told[1].name = "call function";
 	COMPLETE(told, events, count, added);
 	assert_int_equal(events[2].when_ns, AT(2000));
 	free(events);
@@ -238,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_reclaim_on_an_idle_cpu),
 		cmocka_unit_test(test_woken_from_another_cpu),
 		cmocka_unit_test(test_woken_late_by_the_host),
+		cmocka_unit_test(test_silence_of_an_interval),
 		cmocka_unit_test(test_order_of_two_cpus),
 		cmocka_unit_test(test_which_interrupt_ends_idle),
 		cmocka_unit_test(test_unknown_before_the_first_event),

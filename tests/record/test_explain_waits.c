@@ -138,6 +138,34 @@ static void test_lock_held_in_reclaim(void **state)
 	assert_int_equal(e.doing, CAUSE_UNKNOWN);
 }
 
+/* What the holder does after it gave the lock to the next in the queue is its own affair. */
+static void test_doing_ends_with_the_lock(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(1, 1, 101, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to write)"),
+		switched(2, 1, 101, STATE_BLOCKED, "sampler", 600, "holder", 120),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
+		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
+		waking(1000, 1, 600, 101),
+		plain(1100, 1, 600, TRACE_ENTER, CAUSE_DIRECT_RECLAIM, NULL),
+		plain(4900, 1, 600, TRACE_LEAVE, CAUSE_DIRECT_RECLAIM, NULL),
+		switched(4902, 1, 600, STATE_RUNNABLE, "holder", 101, "sampler", 0),
+		plain(4903, 1, 101, TRACE_LEAVE, CAUSE_LOCK, NULL),
+		waking(4950, 1, 101, SAMPLER),
+		switched(4953, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(4954, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(5000, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[10].value = 0;
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(e.holder_tid, 600);
+	assert_int_equal(e.doing, CAUSE_UNKNOWN);
+}
+
 /* Across a loss it is not known what the holder was in, nor by the name of a kernel thread. */
 static void test_doing_is_not_guessed(void **state)
 {
@@ -160,6 +188,32 @@ static void test_doing_is_not_guessed(void **state)
 	check_sums(&e);
 	assert_int_equal(e.waker_tid, 101);
 	assert_int_equal(e.doing, CAUSE_UNKNOWN);
+	/* Lost after it, what ends then need not have begun before. */
+	events[2] = plain(-30, 1, 101, TRACE_RECLAIMED, CAUSE_UNKNOWN, NULL);
+	events[5] = plain(9850, 1, 0, TRACE_LOST, CAUSE_UNKNOWN, NULL);
+	events[8] = plain(9895, 1, 101, TRACE_LEAVE, CAUSE_MEMCG_RECLAIM, NULL);
+	qsort(events, sizeof(events) / sizeof(events[0]), sizeof(events[0]), by_time);
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	assert_int_equal(e.doing, CAUSE_UNKNOWN);
+}
+
+static void test_doing_before_a_loss_is_not_guessed(void **state)
+{
+	struct trace_event events[] = {
+		switched(-50, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		switched(-40, 1, LOAD, STATE_RUNNABLE, "load", 101, "khugepaged", 139),
+		plain(-30, 1, 101, TRACE_ENTER, CAUSE_MEMCG_RECLAIM, NULL),
+		plain(10, 0, SAMPLER, TRACE_ENTER, CAUSE_LOCK, "mmap_lock (to read)"),
+		switched(12, 0, SAMPLER, STATE_BLOCKED, "sampler", LOAD, "load", 120),
+		plain(9000, 1, 0, TRACE_LOST, CAUSE_UNKNOWN, NULL),
+		waking(9800, 1, 101, SAMPLER),
+		switched(9804, 0, LOAD, STATE_RUNNABLE, "load", SAMPLER, "sampler", 0),
+		plain(9805, 0, SAMPLER, TRACE_LEAVE, CAUSE_LOCK, NULL),
+	};
+	struct explain_window window = window_of(9900, SUBJECT_INTERVAL);
+	struct explanation e;
+
+	events[6].value = 0;
 	/* Lost before the sleep, it may have ended in the gap. */
 	events[5] = plain(-20, 1, 0, TRACE_LOST, CAUSE_UNKNOWN, NULL);
 	qsort(events, sizeof(events) / sizeof(events[0]), sizeof(events[0]), by_time);
@@ -227,6 +281,36 @@ static void test_throttled_to_idle(void **state)
 	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
 	assert_int_equal(charged(&e, CAUSE_IDLE), 50000000);
 	assert_says(&e, "CPU 0 idled though the sampler could run: real-time throttling");
+	/* Another had its turn first. */
+	{
+		const struct trace_event later[] = {
+			events[0],
+			switched(10, 0, SAMPLER, STATE_RUNNABLE, "sampler", LOAD, "load", 120),
+			switched(1000, 0, LOAD, STATE_SLEEPING, "load", 0, "swapper/0", 120),
+			events[2],
+		};
+
+		EXPLAIN(later, &window, &virtual_machine, &e);
+		assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 0);
+		assert_says(&e, "real-time throttling");
+	}
+}
+
+/* The idle tasks of all CPUs have the same number; a lock of one is none of the other's. */
+static void test_idle_task_of_another_cpu(void **state)
+{
+	const struct trace_event events[] = {
+		switched(-100, 0, SAMPLER, STATE_SLEEPING, "sampler", 0, "swapper/0", 120),
+		plain(-80, 1, 0, TRACE_ENTER, CAUSE_LOCK, "a spin lock"),
+		waking(3, 0, 0, SAMPLER),
+		switched(18003, 0, 0, STATE_RUNNABLE, "swapper/0", SAMPLER, "sampler", 0),
+	};
+	struct explain_window window = window_of(18010, SUBJECT_WAKEUP);
+	struct explanation e;
+
+	EXPLAIN(events, &window, &virtual_machine, &e);
+	check_sums(&e);
+	assert_int_equal(charged(&e, CAUSE_POSSIBLE_STEAL), 18000000);
 }
 
 int main(void)
@@ -237,7 +321,10 @@ int main(void)
 		cmocka_unit_test(test_queue_for_a_lock),
 		cmocka_unit_test(test_lock_held_in_reclaim),
 		cmocka_unit_test(test_doing_is_not_guessed),
+		cmocka_unit_test(test_doing_before_a_loss_is_not_guessed),
+		cmocka_unit_test(test_doing_ends_with_the_lock),
 		cmocka_unit_test(test_throttled_to_idle),
+		cmocka_unit_test(test_idle_task_of_another_cpu),
 		cmocka_unit_test(test_sleep_until_compaction_ends),
 		cmocka_unit_test(test_displaced_by_an_ordinary_task),
 	};
