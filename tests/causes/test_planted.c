@@ -26,12 +26,12 @@ struct planted {
 	int32_t cpu;	  /* where its delays are; -1: anywhere */
 	int64_t least_ns; /* shorter delays do not show it */
 	bool thp, load;	  /* the measure; beside a memory group at its limit */
-	bool alike;	  /* it does the same each time: what takes thrice as long was held up */
+	bool alike;	  /* it does the same each time: what takes twice as long was held up */
 };
 
 static const struct planted planted[] = {
 	{"hog", plant_hog, "plant-hog", "task", "plant-hog (pid", "held CPU 0", 0, 3 * NS_PER_MS,
-	 false, false},
+	 false, false, true},
 	/* Who allocates at the limit reclaims: the sampler itself. */
 	{"memcg", NULL, NULL, "memcg-reclaim", "in memcg reclaim", "put to swap", -1, NS_PER_MS,
 	 true, true},
@@ -40,7 +40,7 @@ static const struct planted planted[] = {
 	{"shrinker", plant_shrinker, "plant-shrink", "shrinker", "plant-shrink", "in the shrinker",
 	 0, 0, false, false},
 	{"stop", plant_stop, "plant-stop", "stopped", "stopped by a signal", "", -1, 3 * NS_PER_MS,
-	 false, false},
+	 false, false, true},
 	{"flood", plant_flood, "plant-flood", "softirq", "the softirq NET_RX", "", 0, 0, false,
 	 false, true},
 	{"collapse", plant_collapse, "plant-collapse", "lock", "mmap_lock", "plant-collapse (pid",
@@ -53,7 +53,7 @@ struct outcome {
 	int error;     /* the run failed */
 	bool named;    /* the plant's worst delay is explained by the plant */
 	size_t stolen; /* longer ones of the plant's that the host lengthened, by its own counter */
-	size_t held_up; /* longer ones in which the plant took thrice as long as it does */
+	size_t held_up; /* longer ones in which the plant took twice as long as it does */
 	size_t foreign; /* longer ones while the plant did nothing, or on another CPU */
 	char said[1024];
 };
@@ -80,15 +80,15 @@ static bool is_of_plant(const struct planted *plant, const json_t *entry, int64_
 }
 
 /*
- * A host that tells no steal stops the plant too, in the midst of it; whatever is said of such a
- * delay, it is not of the plant alone.
+ * A host that tells no steal stops the plant too, in the midst of it. A delay in which it was at it
+ * for twice its time is not for the most part the plant's, whatever is said of it.
  */
 static bool is_held_up(const struct planted *plant, const json_t *entry, int64_t begin_ns)
 {
 	int64_t when_ns = begin_ns + (int64_t)(json_get_number(entry, "when_us", 0) * 1e3);
 	int64_t late_ns = (int64_t)(json_get_number(entry, "late_us", 0) * 1e3);
 
-	return plant->alike && plant_overlap_ns(when_ns, when_ns + late_ns) > 3 * plant_median_ns();
+	return plant->alike && plant_overlap_ns(when_ns, when_ns + late_ns) > 2 * plant_median_ns();
 }
 
 /* Or a thread of the sampler waits for another, which the plant holds up. */
@@ -292,7 +292,7 @@ static int count_trials_of(const struct planted *plant, int trials)
 			return outcome.error;
 	}
 	printf("%s: %d/%d (of longer delays, %zu were stolen by the host's own count, in %zu the "
-	       "plant took thrice its time, %zu were not the plant's)\n",
+	       "plant took twice its time, %zu were not the plant's)\n",
 	       plant->name, named, trials, stolen, held_up, foreign);
 	fflush(stdout);
 	return 0;
