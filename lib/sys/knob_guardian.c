@@ -241,6 +241,10 @@ void guardian_main(struct guardian *guardian)
 	struct guardian_request request;
 
 	settle(guardian);
+	if (journal_publish(&guardian->journal) < 0) {
+		journal_remove(&guardian->journal);
+		_exit(1);
+	}
 	while (wait_for_request(guardian)) {
 		int answer, got = guardian_receive(guardian->socket, &request, sizeof(request),
 						   &answer);

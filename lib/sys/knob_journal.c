@@ -117,7 +117,10 @@ int journal_mark_done(const struct journal *journal, uint64_t sequence)
 
 void journal_remove(const struct journal *journal)
 {
-	unlinkat(journal->directory_fd, journal->name, 0);
+	if (journal->published)
+		unlinkat(journal->directory_fd, journal->name, 0);
+	else if (*journal->unfinished)
+		unlinkat(journal->directory_fd, journal->unfinished, 0);
 }
 
 void journal_close(struct journal *journal)
@@ -149,9 +152,8 @@ static int write_header(const struct journal *journal, const char *program)
 	return journal_append(journal, header);
 }
 
-/* Gives the finished file its name; an older journal of the same pid may still wait for a restore.
- */
-static int publish(struct journal *journal, const char *unfinished)
+/* A name that is free: an older journal of the same pid may still wait for a restore. */
+static int choose_name(struct journal *journal)
 {
 	int number;
 
@@ -161,41 +163,68 @@ static int publish(struct journal *journal, const char *unfinished)
 		else
 			snprintf(journal->name, sizeof(journal->name), "%d.%d.journal",
 				 (int)getpid(), number);
-		if (linkat(journal->directory_fd, unfinished, journal->directory_fd, journal->name,
-			   0) == 0)
-			return unlinkat(journal->directory_fd, unfinished, 0) < 0 ? -errno : 0;
-		if (errno != EEXIST)
-			return -errno;
+		if (faccessat(journal->directory_fd, journal->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			return errno == ENOENT ? 0 : -errno;
 	}
 	return -EEXIST;
+}
+
+int journal_publish(struct journal *journal)
+{
+	char unnamed[64];
+	int result;
+
+	snprintf(unnamed, sizeof(unnamed), "/proc/self/fd/%d", journal->fd);
+	if (*journal->unfinished)
+		result = linkat(journal->directory_fd, journal->unfinished, journal->directory_fd,
+				journal->name, 0);
+	else
+		result = linkat(AT_FDCWD, unnamed, journal->directory_fd, journal->name,
+				AT_SYMLINK_FOLLOW);
+	if (result < 0)
+		return -errno;
+	if (*journal->unfinished)
+		unlinkat(journal->directory_fd, journal->unfinished, 0);
+	journal->published = true;
+	return 0;
+}
+
+/* Without a name, so that nothing is left of it, where the file system can do that. */
+static int open_unfinished(struct journal *journal)
+{
+	journal->fd =
+		openat(journal->directory_fd, ".", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	if (journal->fd >= 0)
+		return 0;
+	snprintf(journal->unfinished, sizeof(journal->unfinished), "%d.new", (int)getpid());
+	unlinkat(journal->directory_fd, journal->unfinished, 0); /* a dead one's: the pid is ours */
+	journal->fd = openat(journal->directory_fd, journal->unfinished,
+			     O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return journal->fd < 0 ? -errno : 0;
 }
 
 int journal_create(const char *program, struct journal *ret_journal, struct message *message)
 {
 	struct journal journal = {.fd = -1, .directory_fd = -1};
-	char unfinished[JOURNAL_NAME_BYTES];
 	int result;
 
 	journal.directory_fd = journal_open_directory(true, message);
 	if (journal.directory_fd < 0)
 		return journal.directory_fd;
-	snprintf(unfinished, sizeof(unfinished), "%d.new", (int)getpid());
-	unlinkat(journal.directory_fd, unfinished, 0); /* of a dead one: the pid is ours now */
-	journal.fd = openat(journal.directory_fd, unfinished,
-			    O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (journal.fd < 0) {
-		result = message_set_errno(message, -errno, "cannot make a journal");
+	result = open_unfinished(&journal);
+	if (result < 0) {
+		message_set_errno(message, result, "cannot make a journal");
 		goto close_journal;
 	}
 	result = flock(journal.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (result == 0)
 		result = write_header(&journal, program);
 	if (result == 0)
-		result = publish(&journal, unfinished);
+		result = choose_name(&journal);
 	if (result < 0) {
 		message_set_errno(message, result,
 				  "cannot write the journal that lets changes be put back");
-		unlinkat(journal.directory_fd, unfinished, 0);
+		journal_remove(&journal);
 		goto close_journal;
 	}
 	*ret_journal = journal;
@@ -322,7 +351,7 @@ int journal_claim(int directory_fd, const char *name, pid_t self, struct journal
 		  struct journal_content *ret_content, enum journal_state *ret_state,
 		  struct message *message)
 {
-	struct journal journal = {.directory_fd = -1};
+	struct journal journal = {.directory_fd = -1, .published = true};
 	int result;
 
 	snprintf(journal.name, sizeof(journal.name), "%s", name);

@@ -29,14 +29,25 @@ struct journal {
 	int fd;
 	int directory_fd;
 	char name[JOURNAL_NAME_BYTES];
+	bool published; /* it has its name */
+	/* the one until then, where a file must have one; else "" */
+	char unfinished[JOURNAL_NAME_BYTES];
 };
 
 /* Opens (makes, when @make) the folder; descriptor; -EACCES when it is not safe. -ENOENT. */
 int journal_open_directory(bool make, struct message *message);
 
-/* A new journal of the calling process, with its header, locked. Nothing is left behind on error.
+/*
+ * A new journal of the calling process, with its header, locked, not yet under its name. Nothing is
+ * left behind on error.
  */
 int journal_create(const char *program, struct journal *ret_journal, struct message *message);
+
+/*
+ * Gives it its name: for the guardian, so that a program killed before its guardian is there leaves
+ * no journal that asks for a restore. -EEXIST, -ENOENT and the like.
+ */
+int journal_publish(struct journal *journal);
 
 /* One line and its newline, whole or not at all. -ENOSPC and the like. */
 int journal_append(const struct journal *journal, const char *line);

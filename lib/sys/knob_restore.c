@@ -12,7 +12,7 @@
 #include "sys/knob_journal.h"
 #include "sys/knob_process.h"
 
-/* "123.journal", "123.1.journal"; and "123.new", which was killed before it had a header. */
+/* "123.journal", "123.1.journal"; and "123.new", killed before its guardian was there. */
 static bool has_suffix(const char *name, const char *suffix)
 {
 	size_t length = strlen(name), end = strlen(suffix);

@@ -21,8 +21,7 @@ state() {
 	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
 	grep -r . /sys/kernel/mm/transparent_hugepage 2>/dev/null | grep -vE 'full_scans|pages_collapsed|/stats/' | sort
 	khugepaged_place
-	# One that holds no record is of a program killed before its guardian was there: nothing was changed.
-	grep -lE '^[0-9]+ ' /run/syslatency/*.journal 2>/dev/null
+	find /run/syslatency -name '*.journal' 2>/dev/null
 }
 
 before=$(state)

@@ -23,8 +23,6 @@ state() {
 		! is_ours "${pid%%-*}" || echo "$path"
 	done
 	for path in /run/syslatency/*.journal; do
-		# Without a record: killed before its guardian was there, when nothing was changed.
-		grep -qsE '^[0-9]+ ' "$path" || continue
 		pid=${path##*/}
 		! is_ours "${pid%.journal}" || echo "$path"
 	done

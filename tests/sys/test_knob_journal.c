@@ -225,6 +225,30 @@ static void what_cannot_be_written_is_not_noted(void **state)
 	assert_int_equal(count_journals(), 0);
 }
 
+/* What is killed before its guardian is there has changed nothing; nothing asks for a restore. */
+static void killed_before_its_guardian_leaves_nothing(void **state)
+{
+	struct message message = {0};
+	int status, count = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct journal journal;
+
+		if (journal_create("test", &journal, NULL) == 0)
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
+	/* Where a file must have a name, the next restore takes it away. */
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(count_journals(), 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -233,6 +257,7 @@ int main(void)
 		CASE(unsafe_folder_is_refused),
 		CASE(a_user_has_a_folder_of_its_own),
 		CASE(what_cannot_be_written_is_not_noted),
+		CASE(killed_before_its_guardian_leaves_nothing),
 		CASE(a_full_disk_refuses_before_any_change),
 	};
 
