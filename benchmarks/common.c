@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "build_id.h"
 #include "config.h"
-#include "engine/program.h"
+#include "run/program.h"
 
 const char *const benchmark_progress_choices[] = {"auto", "always", "never", NULL};
 

@@ -13,12 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "common.h"
-#include "engine/program.h"
-#include "engine/run.h"
+#include "run/program.h"
+#include "run/run.h"
 #include "gem_syslatency_options.h"
 
 #define PROGRAM "gem_syslatency"
@@ -335,7 +337,7 @@ static int check_outputs(const struct settings *settings, struct message *messag
 {
 	const char *const paths[] = {settings->json, getenv("SYSLATENCY_RECORD"),
 				     settings->run.samples_path, settings->run.perfetto_path};
-	const size_t count = sizeof(paths) / sizeof(paths[0]), records = 2;
+	const size_t count = ARRAY_SIZE(paths), records = 2;
 
 	for (size_t i = records; i < count; i++)
 		for (size_t k = 0; k < i; k++)

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
+
 /* "swap=1400M,gem": one more load with its size. */
 int gem_syslatency_add_load(struct run_settings *run, const char *word, size_t length,
 			    struct message *message)
@@ -331,5 +334,5 @@ const struct benchmark gem_syslatency = {
 	.about = "Measures how late the system wakes its tasks (wakeup), or how long a huge page "
 		 "takes (thp), while memory is under load and pinned buffers hold it.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 };

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common.h"
-#include "engine/run.h"
+#include "run/run.h"
 
 /* What the user typed; resolve() in gem_syslatency.c makes run settings of it. */
 struct settings {

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "common.h"
-#include "engine/pin_cycle.h"
+#include "pin_cycle/pin_cycle.h"
 #include "reports/pin_cycle_text.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -153,7 +155,7 @@ static const struct benchmark benchmark = {
 	.about = "Measures what it costs to allocate, populate, pin and release buffers, for each "
 		 "way of holding their pages, and what reclaim pays for them.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 };
 
 static int print_text(const struct record *record, const void *data)

@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "common.h"
-#include "engine/collapse.h"
-#include "record/arms.h"
+#include "collapse/collapse.h"
+#include "compare/arms.h"
 #include "reports/collapse_mail.h"
 #include "reports/metrics_text.h"
 
@@ -107,7 +110,7 @@ static const struct benchmark benchmark = {
 	.about = "Measures what khugepaged's scan and MADV_COLLAPSE cost, and what they do to "
 		 "their neighbours.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 };
 
 static int list_rows(void)

@@ -17,8 +17,8 @@
 #include "base/cpuset.h"
 #include "base/message.h"
 #include "base/random.h"
-#include "record/claim.h"
-#include "record/explain.h"
+#include "judge/claim.h"
+#include "explain/explain.h"
 #include "record/sampling.h"
 #include "record/variant.h"
 #include "sys/cgroup.h"
@@ -171,7 +171,7 @@ struct measure_settings {
 /* Sent to a sampling thread, again and again, to end its sleep when *stop is set. */
 #define MEASURE_STOP_SIGNAL SIGRTMIN
 
-struct sample_sink; /* engine/samples.h: where every sample goes when --samples is given */
+struct sample_sink; /* sampler/sample_file.h: where every sample goes when --samples is given */
 
 /* What a sampling thread's loop gets; all memory exists and is locked before the loop. */
 struct measure_thread {
@@ -248,7 +248,7 @@ struct cause_ops {
 struct report_ops {
 	const char *name, *summary;
 	int (*run)(FILE *stream, const struct record *record); /* NULL: not for single runs */
-	/* record/comparison.h; NULL: not for comparisons. -errno of the stream. */
+	/* compare/comparison.h; NULL: not for comparisons. -errno of the stream. */
 	int (*compare)(FILE *stream, const struct comparison_report *report);
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -15,8 +17,8 @@
 #include "command.h"
 #include "history/bisect.h"
 #include "history/measure.h"
-#include "record/arms.h"
-#include "record/comparison.h"
+#include "compare/arms.h"
+#include "compare/comparison.h"
 #include "record/record.h"
 #include "share.h"
 #include "sys/environment.h"
@@ -386,8 +388,8 @@ static int parse_step(int argc, char **argv)
 	struct settings settings = {.bisect = BISECT_SETTINGS_DEFAULT, .most = 40, .first_look = 3};
 	struct message message = {""};
 	int first = argc;
-	int parsed = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &settings, argc, argv, 1,
-				   &first, &message);
+	int parsed =
+		options_parse(rows, ARRAY_SIZE(rows), &settings, argc, argv, 1, &first, &message);
 
 	if (parsed == OPTIONS_HELP) {
 		options_help(
@@ -396,7 +398,7 @@ static int parse_step(int argc, char **argv)
 			"COMMAND [ARGUMENT]...",
 			"Measures with COMMAND until it is decided which side this tree belongs "
 			"to.\nExit: 0 good, 1 bad, 125 cannot tell (git bisect run skips it).",
-			rows, sizeof(rows) / sizeof(rows[0]));
+			rows, ARRAY_SIZE(rows));
 		return EXIT_DONE;
 	}
 	if (parsed == OPTIONS_VERSION) {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/file.h"
@@ -21,7 +22,7 @@
 #include "sys/cgroup.h"
 #include "sys/environment.h"
 #include "sys/kmsg.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 #include "sys/readiness.h"
 #include "sys/rt.h"
 #include "sys/snapshot.h"
@@ -61,7 +62,7 @@ static const char *remedy(const char *kind, const char *name, int error)
 {
 	if ((error == -EPERM || error == -EACCES) && geteuid() != 0)
 		return "sudo syslat check   # much of this needs root";
-	for (size_t i = 0; i < sizeof(remedies) / sizeof(*remedies); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
 		if (strcmp(remedies[i].kind, kind) == 0 && strcmp(remedies[i].name, name) == 0)
 			return remedies[i].command;
 	return NULL;
@@ -410,7 +411,7 @@ static void print_text(const json_t *result)
 	size_t i;
 
 	print_machine(result);
-	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		print_list(result, kinds[i]);
 	json_array_foreach (json_object_get(result, "warnings"), i, warning) {
 		const char *command = json_get_string(warning, "command", NULL);
@@ -456,7 +457,7 @@ static int restore(void)
 
 static int run_check(int argc, char **argv)
 {
-	static const size_t row_count = sizeof(rows) / sizeof(*rows);
+	static const size_t row_count = ARRAY_SIZE(rows);
 	struct check_settings settings = {0};
 	struct message message = {""};
 	json_t *result;

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -142,7 +143,7 @@ static const struct command_page page = {
 	.about = "Compares arms: experiments, records, files of numbers (one a line), "
 		 "each also as NAME=PATH.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 	.wanted = "nothing to compare: give an experiment's folder, records, or "
 		  "files of numbers",
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -159,14 +160,13 @@ static int run_explain(int argc, char **argv)
 	struct message message = {""};
 	int first, error;
 
-	error = options_parse(rows, sizeof(rows) / sizeof(rows[0]), &options, argc, argv, 0, &first,
-			      &message);
+	error = options_parse(rows, ARRAY_SIZE(rows), &options, argc, argv, 0, &first, &message);
 	if (error == OPTIONS_HELP) {
 		options_help(stdout, "syslat explain [options] RECORD",
 			     "Says why the worst delays of a recorded run happened. RECORD: a "
 			     "record, runs.jsonl, the folder of an experiment, or - for standard "
 			     "input.",
-			     rows, sizeof(rows) / sizeof(rows[0]));
+			     rows, ARRAY_SIZE(rows));
 		return EXIT_DONE;
 	}
 	if (error == OPTIONS_VERSION) {

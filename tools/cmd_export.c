@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/options.h"
@@ -177,7 +178,7 @@ static const struct command_page page = {
 	.about = "Writes runs in the format of another tool. Failed, interrupted and "
 		 "invalid runs stay out.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 	.wanted = "--format NAME and an experiment's folder or records are wanted",
 };
 

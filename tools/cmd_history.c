@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -17,7 +18,7 @@ static const struct history_part *const parts[] = {
 	&history_part_check,   &history_part_acknowledge, &history_part_rm,
 	&history_part_rebuild, &history_part_plot,	  &history_part_export,
 };
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
+#define PARTS ARRAY_SIZE(parts)
 
 /* -EACCES and the like are files here, not a machine that cannot measure. */
 int history_fail(int error, const struct message *message)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/options.h"
@@ -120,7 +121,7 @@ static const struct command_page page = {
 	.about = "Makes records of other tools' results, for syslat compare and syslat "
 		 "history add.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 	.wanted = "nothing to import: give files",
 };
 

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/parse.h"
 #include "command.h"
-#include "record/arms.h"
+#include "compare/arms.h"
 #include "record/record.h"
 #include "run_progress.h"
 #include "share.h"
@@ -86,7 +88,7 @@ static const struct option_row rows[] = {
 	{OPTION_STRING, .long_name = "json", .argument = "FILE",
 	 .help = "the plan as JSON; '-': in place of the text", AT(json)},
 };
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define ROW_COUNT ARRAY_SIZE(rows)
 
 /* One arm's pilot: values in a copy of its own. */
 struct pilot {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -360,7 +361,7 @@ static const struct command_page page = {
 	.usage = "syslat plot [OPTION]... DIR|RECORD|FILE|-...",
 	.about = "Draws the first metric of a comparison, or the samples of its runs.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 	.wanted = "nothing to plot: give an experiment's folder, records, or "
 		  "files of numbers",
 };

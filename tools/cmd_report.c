@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/options.h"
@@ -117,7 +118,7 @@ static const struct command_page page = {
 	.about = "Writes a comparison with everything that is needed to post it: "
 		 "command, machine, plots, tables, verdicts, validity.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = ARRAY_SIZE(rows),
 	.wanted = "nothing to report on: give an experiment's folder, records, "
 		  "or files of numbers",
 };

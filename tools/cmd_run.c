@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "command.h"
-#include "engine/experiment.h"
-#include "engine/experiment_run.h"
+#include "experiment/experiment.h"
+#include "experiment/run.h"
 #include "run_options.h"
 #include "run_progress.h"
 
@@ -152,7 +154,7 @@ static void catch_signals(void)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = count_signal}, now;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	signal(SIGPIPE, SIG_IGN); /* a reader of our progress that has gone is no death */

@@ -9,7 +9,7 @@
 #include "base/exit.h"
 #include "base/parse.h"
 #include "command.h"
-#include "record/alike.h"
+#include "compare/alike.h"
 #include "record/record.h"
 
 /* A share written as "1%" or "0.01". */

@@ -9,7 +9,7 @@
 
 #include "base/message.h"
 #include "base/options.h"
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /* What syslat compare and syslat report share: options, reading, comparing. */
 

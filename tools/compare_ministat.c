@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "record/record.h"
 
 #define SETS_MAX 7
@@ -21,7 +22,7 @@ static const char *confidence_of(double alpha)
 		const char *text;
 	} known[] = {{0.01, "99"}, {0.02, "98"}, {0.05, "95"}, {0.1, "90"}, {0.2, "80"}};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (alpha <= known[i].alpha * 1.0000001)
 			return known[i].text;
 	return "80";

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "command.h"
@@ -41,7 +42,7 @@ static int check_labels(const struct history_settings *settings, struct message 
 	const char *const texts[] = {settings->commit, settings->branch, settings->tags,
 				     settings->machine};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (texts[i] && (!*texts[i] || strlen(texts[i]) > 200))
 			return message_set(message, -EINVAL,
 					   "a commit, branch, tag or machine has 1 to 200 letters");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/exit.h"
 #include "base/file.h"
 #include "command.h"
@@ -39,7 +40,7 @@ static void write_point(FILE *stream, const struct history_data *data, size_t se
 				     data->series[series].unit};
 
 	write_time(stream, commit->time_us);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		fputc(',', stream);
 		export_csv_field(stream, texts[i]);
 	}

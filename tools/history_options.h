@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/options.h"
 #include "history/check.h"
 #include "history/history.h"
@@ -79,7 +80,7 @@ int history_take_when(void *settings, const char *argument, struct message *mess
 		OPTION_STRING, 0, "branch", "NAME", "commits of that branch", HISTORY_AT(branch)     \
 	}
 
-#define HISTORY_ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+#define HISTORY_ROW_COUNT(rows) (ARRAY_SIZE(rows))
 
 /* The filter that the options make. */
 struct history_filter history_filter_of(const struct history_settings *settings);

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/options.h"
 #include "base/parse.h"
 #include "base/random.h"
-#include "engine/experiment.h"
-#include "engine/experiment_stop.h"
+#include "experiment/experiment.h"
+#include "experiment/stop.h"
 #include "share.h"
 
 /* --- options --- */
@@ -143,7 +145,7 @@ static const struct option_row rows[] = {
 	{OPTION_FLAG, .short_name = 'q', .long_name = "quiet", .help = "no progress", AT(quiet)},
 	{OPTION_FLAG, .long_name = "quiet-end", .help = "no comparison at the end", AT(quiet_end)},
 };
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define ROW_COUNT ARRAY_SIZE(rows)
 
 void run_options_help(void)
 {

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/parse.h"
 #include "record/record.h"
 
 char *format_span(int64_t ns, char *buffer, size_t size)
@@ -73,7 +75,7 @@ static void describe_value(const struct record *record, char *buffer, size_t siz
 	double value;
 
 	buffer[0] = '\0';
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		if (record_metric(record, metrics[i], &value, &unit) == 0 && isfinite(value)) {
 			snprintf(buffer, size, "%s %.5g%s%s, ", metrics[i], value, *unit ? " " : "",
 				 unit);

@@ -2,7 +2,7 @@
 #ifndef RUN_PROGRESS_H
 #define RUN_PROGRESS_H
 
-#include "engine/experiment_run.h"
+#include "experiment/run.h"
 
 /* What "syslat run" says on standard error: one live line on a terminal, else a line a run. */
 struct run_progress_printer {

@@ -7,7 +7,7 @@
 #include "base/exit.h"
 #include "base/file.h"
 #include "command.h"
-#include "engine/program.h"
+#include "run/program.h"
 
 static void help(FILE *stream)
 {

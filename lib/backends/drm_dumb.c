@@ -18,6 +18,7 @@
 #include <drm_mode.h>
 
 #include "backends/drm_node.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/lap.h"
 #include "ops.h"
@@ -315,7 +316,7 @@ static int find_node(struct drm_dumb *device, struct message *message)
 	char found[320];
 	int worst = -ENODEV;
 
-	for (size_t i = 0; i < sizeof(known_drivers) / sizeof(known_drivers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known_drivers); i++)
 		if (find_driver(device, known_drivers[i], found, sizeof(found), &worst) == 0)
 			return 0;
 	return message_set(message, worst,

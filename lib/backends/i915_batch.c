@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "backends/drm_node.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/parse.h"
 
@@ -118,7 +119,7 @@ int i915_choose_write(struct i915 *gpu, struct message *message)
 	gpu->write = I915_WRITE_PWRITE;
 	error = i915_write_command(gpu, handle, 0, MI_BATCH_BUFFER_END);
 	i915_get_parameter(gpu, I915_PARAM_MMAP_GTT_VERSION, &version);
-	for (size_t i = 0; error && version >= 4 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; error && version >= 4 && i < ARRAY_SIZE(kinds); i++) {
 		gpu->write = I915_WRITE_MMAP_OFFSET;
 		gpu->mmap_flags = kinds[i];
 		error = i915_write_command(gpu, handle, 0, MI_BATCH_BUFFER_END);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Buffers that need no GPU: shared memory whose pages are held by the kernel calls that a driver
  * makes, reached from user space (mm/shmem.c, mm/vmscan.c, ipc/shm.c).

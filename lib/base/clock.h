@@ -6,18 +6,22 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_US INT64_C(1000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+
 /* All times are CLOCK_MONOTONIC nanoseconds in int64_t (292 years) unless a name says otherwise. */
 
 static inline int64_t timespec_to_ns(const struct timespec *time)
 {
-	return (int64_t)time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+	return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
 static inline struct timespec ns_to_timespec(int64_t ns)
 {
 	struct timespec time = {
-		.tv_sec = ns / INT64_C(1000000000),
-		.tv_nsec = ns % INT64_C(1000000000),
+		.tv_sec = ns / NS_PER_S,
+		.tv_nsec = ns % NS_PER_S,
 	};
 	return time;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "base/options.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/parse.h"
 
 #include <ctype.h>
@@ -146,7 +148,7 @@ int parse_duration_ns(const char *text, int64_t bare_unit_ns, bool allow_negativ
 		return -EINVAL;
 	if (text[length] == '\0')
 		unit_ns = bare_unit_ns;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (strcmp(text + length, units[i].name) == 0)
 			unit_ns = units[i].ns;
 	if (unit_ns == 0)

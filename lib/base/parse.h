@@ -12,10 +12,6 @@
  * a value that does not fit is -ERANGE.
  */
 
-#define NS_PER_US INT64_C(1000)
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
-
 /* A size as typed: bytes, or a share of something known only later (50%). */
 struct size_value {
 	uint64_t bytes;

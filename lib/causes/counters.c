@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -33,10 +34,10 @@ static const char *const vmstat_names[] = {
 	"thp_fault_fallback",
 	"oom_kill",
 };
-#define VMSTATS (sizeof(vmstat_names) / sizeof(vmstat_names[0]))
+#define VMSTATS ARRAY_SIZE(vmstat_names)
 
 static const char *const pressures[] = {"memory", "io", "cpu"};
-#define PRESSURES (sizeof(pressures) / sizeof(pressures[0]))
+#define PRESSURES ARRAY_SIZE(pressures)
 
 /* -1: this kernel does not tell. */
 struct look {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/parse.h"
 
 #define DRAIN_NS (25 * NS_PER_MS)
 #define PAGES_AT_ONCE 64 /* while the supervisor is kept out */

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <tracefs/tracefs.h>
 
+#include "base/array.h"
+
 #define LIGHT 1
 #define FULL 2
 
@@ -164,7 +166,7 @@ const struct event_row event_rows[] = {
 	 .fields = {"caller"}},
 };
 
-const size_t event_row_count = sizeof(event_rows) / sizeof(event_rows[0]);
+const size_t event_row_count = ARRAY_SIZE(event_rows);
 
 /* Optional as a whole: interrupts of x86 have names of their own, others go by irq_handler_*. */
 static bool is_worth_telling(const struct event_row *row)

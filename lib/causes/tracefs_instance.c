@@ -12,9 +12,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 
 /* No memory for an instance: reclaim may have some in a moment. */
 #define MAKE_TRIES 5
@@ -28,7 +28,7 @@ static bool find_mounted(struct instance *instance)
 {
 	char path[128];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(path, sizeof(path), "%s/instances", places[i]);
 		if (machine_exists(path)) {
 			snprintf(instance->directory, sizeof(instance->directory), "%s", places[i]);
@@ -248,7 +248,7 @@ static bool filter_swap_io(struct instance *instance, const struct sampling_thre
 	    !zram_swap(devices, sizeof(devices)))
 		return false;
 	snprintf(filter, sizeof(filter), "(%s)&&(%s)", devices, pids);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !error; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(files) && !error; i++)
 		error = instance_write(instance, files[i], filter);
 	return error == 0;
 }

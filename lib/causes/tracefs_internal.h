@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/message.h"
-#include "record/explain.h"
-#include "sys/knob.h"
+#include "explain/explain.h"
+#include "undo/knob.h"
 #include "sys/steal.h"
 
 /* Shared by causes/tracefs*.c. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/message.h"
 
 /*
@@ -89,7 +90,7 @@ int database_begin(struct database *database, struct message *message);
 int database_commit(struct database *database, struct message *message);
 void database_rollback(struct database *database);
 
-#define VALUE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define VALUE_COUNT(array) (ARRAY_SIZE(array))
 
 /* The first column of the first row as a number; @fallback when there is no row. */
 int database_number(struct database *database, const char *sql,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/message.h"
-#include "record/arms.h"
+#include "compare/arms.h"
 #include "record/record.h"
 
 /* Records in the formats of others: each is one file, export_<name>.c, and a line of the table. */

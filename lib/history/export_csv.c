@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "base/array.h"
 #include "history/export.h"
 
 /* One line a run, for spreadsheets and data frames (RFC 4180); plain values have an arm alone. */
@@ -53,7 +54,7 @@ static void write_record(FILE *stream, const struct record *record, const char *
 				     verdict_name(record->verdict),
 				     record->trace_level};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (i)
 			fputc(',', stream);
 		export_csv_field(stream, texts[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "base/array.h"
 #include "history/export.h"
 
 /* CSV as Apache Otava's importer takes it: a time, attributes, a column a metric; a line a run. */
@@ -29,7 +30,7 @@ static int write_otava(FILE *stream, const struct arm_set *set,
 
 			if (!export_takes(record, settings))
 				continue;
-			for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
+			for (size_t t = 0; t < ARRAY_SIZE(texts); t++) {
 				export_csv_field(stream, texts[t]);
 				fputc(',', stream);
 			}

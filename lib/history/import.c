@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "history/import_internal.h"
 #include "history/scan.h"
-#include "record/values.h"
+#include "compare/values.h"
 
 struct record *import_new(struct import_list *list, const struct import_settings *settings,
 			  const char *benchmark)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "history/import_internal.h"
 
 #define BINS_MOST 10000000 /* ten seconds */
@@ -56,7 +57,7 @@ int import_bins_finish(struct import_bins *bins, struct record *record)
 		sum += (double)i * (double)bins->counts[i];
 		last = bins->counts[i] ? (int64_t)i : last;
 	}
-	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]) && !error && total; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(fractions) && !error && total; i++) {
 		double value = percentile(bins, total, fractions[i].fraction);
 
 		if (!isnan(value))

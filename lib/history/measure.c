@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/experiment.h"
-#include "engine/experiment_command.h"
-#include "engine/experiment_record.h"
+#include "experiment/experiment.h"
+#include "experiment/command.h"
+#include "experiment/record.h"
 #include "record/record.h"
 #include "sys/environment.h"
 

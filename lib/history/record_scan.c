@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "record/record.h"
 #include "record/setting.h"
-#include "record/values.h"
+#include "compare/values.h"
 
 /* Members of a record that are looked at. */
 enum member {
@@ -122,7 +123,7 @@ static int take_latency(void *data, struct json_span key, struct json_span value
 {
 	double number;
 
-	for (size_t i = 0; i < sizeof(latency_keys) / sizeof(latency_keys[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(latency_keys); i++) {
 		if (!span_is(key, latency_keys[i].key) || is_null(value))
 			continue;
 		if (number_scan(value.text, value.text + value.size, &number) !=
@@ -231,7 +232,7 @@ static char *settings_text(const struct members *members)
 			       : command_settings(members->at[M_COMMAND]);
 	char *text;
 
-	for (size_t i = 0; own && i < sizeof(also) / sizeof(also[0]); i++) {
+	for (size_t i = 0; own && i < ARRAY_SIZE(also); i++) {
 		struct json_span span = members->at[also[i]];
 
 		if (!is_null(span))
@@ -306,7 +307,7 @@ static int head_of(const struct members *members, const struct scanned *scanned,
 
 	head->length = 0;
 	error = head_append(head, scanned->machine, strlen(scanned->machine));
-	for (size_t i = 0; !error && i < sizeof(heads) / sizeof(heads[0]); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(heads); i++)
 		error = head_append(head, members->at[heads[i]].text, members->at[heads[i]].size);
 	if (error || !settings.text || *settings.text != '{')
 		return error ? error : head_append(head, settings.text, settings.size);

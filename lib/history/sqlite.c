@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "history/database.h"
 
@@ -93,7 +94,7 @@ static int prepare_file(struct sqlite *sqlite, struct message *message)
 	/* Looks first: the journal's mode would be written into another program's file. */
 	if (sqlite3_exec(sqlite->handle, "SELECT COUNT(*) FROM sqlite_master", NULL, NULL, NULL))
 		return explain(sqlite, message);
-	for (size_t i = 0; i < sizeof(pragmas) / sizeof(pragmas[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pragmas); i++) {
 		int code = sqlite3_exec(sqlite->handle, pragmas[i], NULL, NULL, NULL);
 
 		/* On a medium that cannot be written the journal stays as it is. */

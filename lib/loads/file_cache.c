@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads a file tree through the page cache, again and again. Each file is evicted first, or a
  * second pass would copy memory and allocate nothing; and a page that was cached outside the group
@@ -18,8 +18,9 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/pace.h"
-#include "base/parse.h"
 #include "ops.h"
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -232,7 +233,7 @@ static int make_own_files(struct file_cache *cache, uint64_t bytes)
 	const char *place = NULL;
 
 	cache->own_bytes = (bytes / OWN_FILES + READ_BYTES) / READ_BYTES * READ_BYTES;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !place; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(places) && !place; i++)
 		if (is_on_disk(places[i]) && access(places[i], W_OK) == 0)
 			place = places[i];
 	if (!place)

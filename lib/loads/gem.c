@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Graphics buffers: a footprint that is held pinned through the run, and beside it one worker a CPU
  * that allocates, pins, uses and releases a buffer, forever. Where the buffers come from is the
@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/pace.h"
 #include "base/parse.h"
@@ -448,7 +450,7 @@ static void describe_backend(struct gem *gem)
 		 backend->pin_method ? backend->pin_method : "");
 	snprintf(shared->release_context, sizeof(shared->release_context), "%s",
 		 backend->release_context ? backend->release_context : "");
-	for (size_t i = 0; i < sizeof(backend->notes) / sizeof(backend->notes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(backend->notes); i++) {
 		if (!backend->notes[i] || length >= sizeof(shared->note.text))
 			break;
 		length += (size_t)snprintf(shared->note.text + length,

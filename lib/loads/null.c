@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The template of a load: does nothing to the memory, keeps its rate, stops when asked. It also
  * shows what the harness itself costs beside a load.
  */
 #include "base/pace.h"
-#include "base/parse.h"
 #include "ops.h"
 
 static int null_run(struct load *load)

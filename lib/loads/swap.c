@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Anonymous memory beyond what the group (or the machine) can hold, written page after page, round
  * and round: with least-recently-used reclaim every page has been swapped out when its turn comes

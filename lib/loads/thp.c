@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Huge pages: 2 MiB mappings with MADV_HUGEPAGE, written whole, kept in a bounded window and
  * released oldest first. Consumes free huge blocks, so that reclaim and compaction have to make new
@@ -11,10 +11,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/noise.h"
 #include "base/pace.h"
-#include "base/parse.h"
 #include "ops.h"
 
 #define WINDOW_MOST_BYTES (UINT64_C(256) << 20)

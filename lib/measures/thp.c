@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "ops.h"
 
 #define HUGE_BYTES (UINT64_C(2) << 20)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/parse.h"
 #include "ops.h"
 
 /* glibc 2.36 has no name for the member that the kernel reads. */

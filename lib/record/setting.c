@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 
 static const char *const not_compared[] = {"variant", "arm",	       "seed",
@@ -11,7 +12,7 @@ static const char *const not_compared[] = {"variant", "arm",	       "seed",
 
 bool setting_is_compared(const char *key)
 {
-	for (size_t i = 0; i < sizeof(not_compared) / sizeof(not_compared[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(not_compared); i++)
 		if (strcmp(key, not_compared[i]) == 0)
 			return false;
 	return true;

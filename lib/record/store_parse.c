@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_shared.h"
 #include "record/record.h"
 
@@ -106,7 +107,7 @@ static const char *skip_scalar(const char *at, const char *end, bool strict)
 			at++;
 		return at;
 	}
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		size_t length = strlen(words[i]);
 
 		if ((size_t)(end - at) >= length && memcmp(at, words[i], length) == 0)
@@ -259,7 +260,7 @@ static bool is_left_out(const char *key, size_t length, char open)
 		char open;
 	} members[] = {{"counters", '{'}, {"thp_phases", '{'}, {"causes", '['}, {"worst", '['}};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (is_key(key, length, members[i].key))
 			return open == members[i].open;
 	return false;

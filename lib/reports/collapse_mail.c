@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "reports/metrics_text.h"
@@ -130,7 +131,7 @@ int collapse_mail_print(FILE *stream, struct record *const *records, const char 
 	fputc('\n', stream);
 	if (!alike)
 		print_sizes(stream, records, count);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		if (lines[i].metric)
 			print_line(stream, &lines[i], records, count, alike);
 		else

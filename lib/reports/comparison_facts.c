@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "record/record.h"
@@ -25,7 +26,7 @@ static size_t words_to_skip(const char *word, bool one_command)
 {
 	static const char *const with_value[] = {"--json", "--samples", "--arm"};
 
-	for (size_t i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(with_value); i++) {
 		size_t length = strlen(with_value[i]);
 
 		if (strncmp(word, with_value[i], length) == 0 &&

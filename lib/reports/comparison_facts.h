@@ -2,7 +2,7 @@
 #ifndef REPORTS_COMPARISON_FACTS_H
 #define REPORTS_COMPARISON_FACTS_H
 
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /*
  * What a reader on a mailing list must know to judge the numbers, as sentences: the caller frees

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "record/record.h"
-#include "record/samples.h"
+#include "compare/samples.h"
 #include "reports/comparison_plot.h"
 #include "reports/comparison_words.h"
 
@@ -45,7 +46,7 @@ static int write_samples_row(FILE *stream, const struct comparison_report *repor
 		return error;
 	fprintf(stream, "%c %*llu", plot_symbol(arm), cell,
 		(unsigned long long)samples.merged->total);
-	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(fractions); i++)
 		fprintf(stream, " %*s", cell - 2,
 			words_number(arm_samples_percentile_us(&samples, fractions[i]), cell - 2,
 				     text, sizeof(text)));

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /* Parts that the text, mail and Markdown reports share. @cell: columns of a number in a table. */
 int comparison_write_plot(FILE *stream, const struct comparison_report *report,

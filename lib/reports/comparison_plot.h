@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /* Most arms of one plot; the first seven symbols are ministat's. */
 #define PLOT_ARMS_MAX 16

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "reports/comparison_plot.h"
 
 char *words_number(double value, int width, char *buffer, size_t size)
@@ -127,7 +128,7 @@ void words_runs(FILE *stream, const struct comparison_arm *arm)
 	bool first = true;
 
 	fprintf(stream, "%s: %zu %s", arm->name, arm->count, arm->count == 1 ? "run" : "runs");
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		if (!losses[i].count)
 			continue;
 		fprintf(stream, "%s%zu %s", first ? "; left out: " : ", ", losses[i].count,

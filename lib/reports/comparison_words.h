@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /* Numbers and sentences that the text, mail and Markdown reports share. */
 

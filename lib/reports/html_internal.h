@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/markup.h"
-#include "record/comparison.h"
+#include "compare/comparison.h"
 
 /* Shared by html.c, html_picture.c and html_parts.c. */
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
-#include "base/parse.h"
 #include "reports/metrics_text.h"
 
 #define COLUMN_WIDTH 12
@@ -78,7 +78,7 @@ static void print_phase(FILE *stream, const struct record *record, const char *p
 	char label[32];
 
 	print_row(stream, record, prefix, phase, size, "page_ns", "value", phase);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && details; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && details; i++) {
 		snprintf(label, sizeof(label), "  %s", rows[i].label);
 		print_row(stream, record, prefix, phase, size, rows[i].kind, rows[i].key, label);
 	}
@@ -197,7 +197,7 @@ static void print_differences(FILE *stream, const struct record *record, const c
 
 int pin_cycle_text_print(FILE *stream, const struct record *record, bool details)
 {
-	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++)
+	for (size_t part = 0; part < ARRAY_SIZE(parts); part++)
 		if (has_part(record, parts[part].prefix))
 			print_part(stream, record, part, details);
 	print_differences(stream, record, "release",

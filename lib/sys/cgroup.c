@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 
 #define SMALLEST_LIMIT (UINT64_C(1) << 20)
 #define HELP_DELEGATE "run as root, or under: systemd-run --user --scope -p Delegate=yes"

@@ -13,10 +13,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "sys/cgroup.h"
-#include "sys/knob.h"
-#include "sys/knob_process.h"
+#include "undo/knob.h"
+#include "undo/process.h"
 
 #define POLL_STEP_NS (2 * NS_PER_MS)
 

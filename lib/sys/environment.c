@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -96,7 +97,7 @@ static int put_config(json_t *environment, const char *config, const char *sourc
 	}
 	if (json_put(environment, "config", facts))
 		return -ENOMEM;
-	for (size_t i = 0; i < sizeof(config_facts) / sizeof(*config_facts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(config_facts); i++)
 		if (kernel_config_get(config, config_facts[i], value, sizeof(value)) == 0 &&
 		    json_put(facts, config_facts[i], json_string_or_null(value)))
 			return -ENOMEM;
@@ -114,7 +115,7 @@ static const char *config_preemption(const char *config)
 		      {"PREEMPT", "full"}};
 	char value[8];
 
-	for (size_t i = 0; config && i < sizeof(models) / sizeof(*models); i++)
+	for (size_t i = 0; config && i < ARRAY_SIZE(models); i++)
 		if (kernel_config_get(config, models[i].option, value, sizeof(value)) == 0)
 			return models[i].model;
 	return NULL;
@@ -257,7 +258,7 @@ static int put_sysctls(json_t *environment)
 
 	if (json_put(environment, "sysctl", sysctl))
 		return -ENOMEM;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char path[128];
 
 		snprintf(path, sizeof(path), "/proc/sys/%s", names[i]);
@@ -287,7 +288,7 @@ json_t *environment_describe(void)
 	json_t *environment = json_object();
 	int error = environment ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !error && i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(parts); i++)
 		error = parts[i](environment);
 	if (error || json_put(environment, "gpus", gpu_list()) || put_tool(environment)) {
 		json_decref(environment);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "sys/environment.h"
@@ -49,7 +50,7 @@ const char *environment_hypervisor_name(const json_t *environment)
 
 	if (!json_is_true(json_object_get(environment, "guest")) || !signature || !*signature)
 		return NULL;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (strcmp(signature, known[i].signature) == 0)
 			return known[i].name;
 	return signature;
@@ -82,7 +83,7 @@ static int put_machine(json_t *environment)
 	json_t *machine = json_object();
 	int error = json_put(environment, "machine", machine);
 
-	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; !error && i < ARRAY_SIZE(rows); i++) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/class/dmi/id/%s", rows[i].file);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "sys/environment_internal.h"
@@ -22,7 +23,7 @@ static int put_meminfo(json_t *environment)
 
 	if (machine_read("/proc/meminfo", &text, NULL))
 		text = NULL;
-	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; !error && i < ARRAY_SIZE(rows); i++) {
 		const char *line = text ? strstr(text, rows[i].key) : NULL;
 		json_t *value = json_null();
 
@@ -92,9 +93,9 @@ static int put_huge_pages(json_t *environment)
 	json_t *thp = json_object();
 	int error = json_put(environment, "thp", thp);
 
-	for (size_t i = 0; !error && i < sizeof(choices) / sizeof(*choices); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(choices); i++)
 		error = environment_put_choice(thp, choices[i].key, choices[i].path);
-	for (size_t i = 0; !error && i < sizeof(numbers) / sizeof(*numbers); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(numbers); i++)
 		error = environment_put_int64(thp, numbers[i].key, numbers[i].path);
 	return error ? error : put_huge_sizes(thp);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cpuset.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -47,7 +48,7 @@ static char *model_name(const char *cpuinfo)
 	static const char *const keys[] = {"model name", "cpu model", "cpu", "Processor", "uarch"};
 	char *model = NULL, line[256];
 
-	for (size_t i = 0; !model && i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; !model && i < ARRAY_SIZE(keys); i++)
 		model = cpuinfo_value(cpuinfo, keys[i]);
 	if (!model && machine_read_line("/proc/device-tree/model", line, sizeof(line)) == 0)
 		model = strdup(line);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "config.h"
@@ -45,7 +46,7 @@ const char *gpu_platform(uint16_t vendor, uint16_t device)
 {
 	if (vendor != VENDOR_INTEL)
 		return NULL;
-	for (size_t i = 0; i < sizeof(platforms) / sizeof(*platforms); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(platforms); i++)
 		if (device >= platforms[i].first && device <= platforms[i].last)
 			return platforms[i].platform;
 	return NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "config.h"
 
@@ -70,7 +71,7 @@ int kernel_config_read(const char *release, char **ret_text, const char **ret_so
 		*ret_source = "/proc/config.gz";
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
 		const char *hole = strstr(plain[i], "%s");
 
 		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)(hole - plain[i]), plain[i],

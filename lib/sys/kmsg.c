@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -47,7 +48,7 @@ static const struct {
 
 static const char *classify(const char *text)
 {
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		const char *found = strstr(text, patterns[i].first);
 
 		if (found && (!patterns[i].second || strstr(found, patterns[i].second)))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "sys/environment.h"
@@ -203,7 +204,7 @@ static int warn_of_debugging(json_t *warnings, const json_t *environment, const 
 		"DEBUG_PAGEALLOC", "SLUB_DEBUG_ON", "DEBUG_ATOMIC_SLEEP"};
 	char found[128] = "";
 
-	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
 		char path[64];
 		size_t length = strlen(found);
 
@@ -258,7 +259,7 @@ json_t *readiness_warnings(const json_t *environment, const json_t *counters)
 	json_t *warnings = json_array();
 	int error = warnings ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !error && i < sizeof(checks) / sizeof(*checks); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(checks); i++)
 		error = checks[i](warnings, environment, counters);
 	if (error) {
 		json_decref(warnings);

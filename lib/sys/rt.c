@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 
 static bool has_capability(int capability)
@@ -69,7 +70,7 @@ static bool group_without_runtime(char *attribute, size_t size)
 
 	if (cpu_group_path(group, sizeof(group)) < 0)
 		return false;
-	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
 		snprintf(attribute, size, "%s%s/cpu.rt_runtime_us", mounts[i],
 			 strcmp(group, "/") == 0 ? "" : group);
 		if (machine_read_int64(attribute, &runtime_us) == 0)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "sys/snapshot_internal.h"
@@ -74,7 +75,7 @@ static bool vmstat_is_level(const char *name)
 
 	if (strncmp(name, "nr_", 3) != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(growing) / sizeof(*growing); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(growing); i++)
 		if (strcmp(name, growing[i]) == 0)
 			return false;
 	return true;
@@ -102,7 +103,7 @@ static int read_pressure(struct snapshot *snapshot)
 	static const char *const resources[] = {"cpu", "memory", "io", "irq"};
 	static const char *const kinds[] = {"some", "full"};
 
-	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
 		char path[64], *text, *line;
 
 		snprintf(path, sizeof(path), "/proc/pressure/%s", resources[i]);
@@ -447,7 +448,7 @@ int snapshot_take(const struct cgroup *group, struct snapshot **ret_snapshot)
 	snapshot->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
 	snapshot->boottime_ns = clock_ns(CLOCK_BOOTTIME);
 	snapshot->realtime_ns = clock_ns(CLOCK_REALTIME);
-	for (size_t i = 0; !error && i < sizeof(readers) / sizeof(*readers); i++)
+	for (size_t i = 0; !error && i < ARRAY_SIZE(readers); i++)
 		error = readers[i](snapshot);
 	if (!error)
 		error = read_group(snapshot, group);

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "sys/snapshot_internal.h"
 
@@ -68,11 +70,11 @@ static bool listed(const char *const *list, size_t count, const char *name)
 	return false;
 }
 
-#define LISTED(list, name) listed(list, sizeof(list) / sizeof(*(list)), name)
+#define LISTED(list, name) listed(list, ARRAY_SIZE(list), name)
 
 static bool is_noise(const char *name)
 {
-	for (size_t i = 0; i < sizeof(noise_prefixes) / sizeof(*noise_prefixes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(noise_prefixes); i++)
 		if (strncmp(name, noise_prefixes[i], strlen(noise_prefixes[i])) == 0)
 			return true;
 	return false;
@@ -147,7 +149,7 @@ static int put_group_swap(json_t *counters, const struct snapshot *before,
 	json_t *group = json_object_get(counters, "memcg");
 	int64_t was, is;
 
-	for (size_t i = 0; group && i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; group && i < ARRAY_SIZE(names); i++)
 		if (snapshot_get(before, names[i], &was) == 0 &&
 		    snapshot_get(after, names[i], &is) == 0)
 			return json_put(group, "swap_rise_bytes", json_integer(is - was));

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "sys/snapshot_internal.h"
@@ -35,7 +36,7 @@ static const struct series_value {
 	{"memcg_limit_hits", FILE_HITS, NULL, false},
 };
 
-#define VALUES (sizeof(series_values) / sizeof(*series_values))
+#define VALUES ARRAY_SIZE(series_values)
 #define UNKNOWN INT64_MIN
 #define FIRST_INTERVAL_NS INT64_C(1000000000)
 

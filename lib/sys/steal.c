@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 
 #define POLLS 1024
 

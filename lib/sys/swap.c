@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 
 #define HOT_ADD "/sys/class/zram-control/hot_add"
 #define HOT_REMOVE "/sys/class/zram-control/hot_remove"

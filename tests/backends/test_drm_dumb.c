@@ -10,7 +10,6 @@
 #include "backends/drm_node.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "ops.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "backends/drm_node.h"
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "ops.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -345,7 +345,7 @@ static void filters_find_it(void **state)
 					      "pci:"};
 
 	play("kbl", NULL, NULL);
-	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
 		struct backend_settings settings = {.device = filters[i]};
 		struct backend *backend = open_backend(&settings);
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The shm backend against what the kernel says of its pages: /proc/self/pagemap, kpageflags,
  * vmstat. */
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "backends/shm_pin.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "ops.h"
 
 extern const struct backend_ops backend_shm;
@@ -148,7 +148,7 @@ static void any_size_is_pinned_whole(void **state)
 {
 	static const uint64_t sizes[] = {4096, 100, 33 * 4096, MIB + 4096, 3 * MIB + 5 * 4096};
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct backend *backend = open_shm(VARIANT_MLOCK, NULL);
 		struct buffer buffer;
 

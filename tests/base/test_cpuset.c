@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/cpuset.h"
 #include "base/file.h"
 
@@ -22,7 +23,7 @@ static void parse_and_format(void **state)
 	assert_string_equal(text, "0-3,8");
 	free(text);
 	cpu_list_free(&list);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		message.text[0] = '\0';
 		assert_int_equal(cpu_list_parse(bad[i], &list, &message), -EINVAL);
 		assert_non_null(strstr(message.text, "CPU list"));

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/options.h"
 #include "base/parse.h"
 
@@ -83,7 +85,7 @@ static const struct option_row rows[] = {
 	 .call = call,
 	 .optional_argument = 1},
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define ROWS ARRAY_SIZE(rows)
 
 static int parse(struct settings *settings, int stop, int *ret_first, char **argv,
 		 struct message *message)
@@ -149,7 +151,7 @@ static void bad_input_says_what(void **state)
 		{"--text=", NULL, "TEXT is empty"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char *argv[] = {"p", cases[i].word, cases[i].argument, NULL};
 		struct settings settings;
 		struct message message = {""};

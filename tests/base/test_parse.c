@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <locale.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/parse.h"
 
 static void durations(void **state)
@@ -30,12 +32,12 @@ static void durations(void **state)
 					  "nan", "inf", "s",  "1s2", "--5", "1e",    "10D"};
 	int64_t ns;
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(parse_duration_ns(good[i].text, NS_PER_S, false, &ns), 0);
 		assert_int_equal(ns, good[i].ns);
 	}
 	ns = 42;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(parse_duration_ns(bad[i], NS_PER_S, false, &ns), -EINVAL);
 	assert_int_equal(parse_duration_ns("-1", NS_PER_S, false, &ns), -ERANGE);
 	assert_int_equal(parse_duration_ns("9223372036854775808ns", NS_PER_S, false, &ns), -ERANGE);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/parse.h"
 #include "ops.h"
 #include "record/record.h"
 #include "sys/steal.h"

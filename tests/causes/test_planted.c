@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "causes/plants.h"
-#include "engine/run.h"
+#include "run/run.h"
 #include "sys/cgroup.h"
 
 /* A machine that others use: a trial may show nothing of the plant's. */
@@ -46,7 +48,7 @@ static const struct planted planted[] = {
 	{"collapse", plant_collapse, "plant-collapse", "lock", "mmap_lock", "plant-collapse (pid",
 	 -1, 0, true, false},
 };
-#define PLANTED (sizeof(planted) / sizeof(planted[0]))
+#define PLANTED ARRAY_SIZE(planted)
 
 /* What became of a trial. */
 struct outcome {

@@ -11,12 +11,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/parse.h"
 #include "causes/tracefs_internal.h"
-#include "engine/run.h"
+#include "run/run.h"
 #include "ops.h"
 #include "record/record.h"
 
@@ -332,7 +332,7 @@ static int deny_directories(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	struct sock_fprog program = {ARRAY_SIZE(code), code};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)

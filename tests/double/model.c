@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static struct device_file files[MAX_FILES];
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 static const struct personality personalities[] = {
 	/* Kaby Lake GT2 desktop, a kernel of 2022. */
 	{"kbl", 0x5912, {1, 1, 1, 1, 0}, true, true, true, true, false, 4, UINT64_C(1) << 48},
@@ -31,7 +33,7 @@ const struct personality *double_personality(void)
 {
 	const char *name = getenv("I915_DOUBLE");
 
-	for (size_t i = 0; name && i < sizeof(personalities) / sizeof(personalities[0]); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(personalities); i++)
 		if (strcmp(personalities[i].name, name) == 0)
 			return &personalities[i];
 	return NULL;
@@ -148,7 +150,7 @@ const char *double_path(const char *path, char *buffer, size_t size)
 	const char *root = getenv("I915_DOUBLE_TREE");
 	bool ours = false;
 
-	for (size_t i = 0; path && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+	for (size_t i = 0; path && i < ARRAY_SIZE(prefixes); i++)
 		ours = ours || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
 	if (!ours || !root)
 		return NULL;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "history/history.h"
 #include "history/reader.h"
 
@@ -56,7 +57,7 @@ static void settings_that_are_compared_make_a_series(void **state)
 		{"null", "{}", 2},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (series_of(cases[i].a, cases[i].b) != cases[i].series)
 			fail_msg("%s and %s: not %zu series", cases[i].a, cases[i].b,
 				 cases[i].series);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "history/intern.h"
 #include "history/reader.h"
 #include "history/scan.h"
@@ -62,7 +63,7 @@ static void refuses_the_rest(void **state)
 		"{\"a\":{1:2}}",
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (scan(bad[i], NULL) != -EINVAL)
 			fail_msg("taken: %s", bad[i]);
 }

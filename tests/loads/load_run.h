@@ -18,9 +18,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "engine/loads.h"
+#include "run/loads.h"
 #include "sys/cgroup.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 #include "sys/snapshot.h"
 #include "sys/swap.h"
 

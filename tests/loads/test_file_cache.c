@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "loads/load_run.h"
 
 static char tree[64];

@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "loads/load_run.h"
+
+#include "base/clock.h"
 
 extern const struct backend_ops backend_shm;
 

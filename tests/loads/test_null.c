@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "loads/load_run.h"
+
+#include "base/clock.h"
 
 static void rate_is_kept(void **state)
 {

@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "loads/load_run.h"
+
+#include "base/clock.h"
 
 static void default_is_beyond_what_the_limit_leaves(void **state)
 {

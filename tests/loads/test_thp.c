@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "loads/load_run.h"
 
 static bool huge_pages_enabled(void)

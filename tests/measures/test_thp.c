@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "fake_root.h"
 #include "ops.h"
 #include "sys/rt.h"

@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/parse.h"
 #include "ops.h"
 
 extern const struct measure_ops measure_wakeup;

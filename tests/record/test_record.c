@@ -4,6 +4,7 @@
 
 #include "support/testing.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "record/record.h"
 #include "record/variant.h"
@@ -104,7 +105,7 @@ static void test_what_does_not_exist_is_null(void **state)
 	struct record *record = record_new("pin_cycle"), *back;
 	json_t *json = record_to_json(record);
 
-	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(nulls); i++)
 		if (!json_is_null(json_object_get(json, nulls[i])))
 			fail_msg("%s is not null", nulls[i]);
 	assert_true(json_is_object(json_object_get(json, "metrics")));
@@ -210,7 +211,7 @@ static const struct {
 
 static void test_wrong_keys_are_named(void **state)
 {
-	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
 		struct record *record = full_record(), *back = NULL;
 		json_t *json = record_to_json(record);
 		struct message message = {""};
@@ -265,7 +266,7 @@ static void test_metrics_by_name(void **state)
 	const char *unit;
 	double value;
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		if (record_metric(record, wanted[i].name, &value, &unit) != 0)
 			fail_msg("no %s", wanted[i].name);
 		if (fabs(value - wanted[i].value) > 1e-9 * fabs(wanted[i].value))

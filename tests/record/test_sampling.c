@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/parse.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/random.h"
 
 static int new_thread(void **state)
@@ -31,7 +32,7 @@ static void keeps_exact_moments_and_extremes(void **state)
 {
 	struct sampling_thread *thread = *state;
 	static const int64_t values_ns[] = {5, -3, 1000, 250000, 7, 675 * NS_PER_S};
-	const size_t n = sizeof(values_ns) / sizeof(values_ns[0]);
+	const size_t n = ARRAY_SIZE(values_ns);
 	double sum = 0, squares = 0, mean;
 
 	for (size_t i = 0; i < n; i++) {

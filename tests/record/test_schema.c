@@ -5,6 +5,7 @@
 
 #include "support/testing.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "record/record.h"
 
@@ -141,7 +142,7 @@ static void test_wrong_records_are_not(void **state)
 		{"metrics", "{\"x\": {\"value\": 1}}"},
 		{"schema", "\"syslatency/run/2\""},
 	};
-	const size_t count = sizeof(wrong) / sizeof(wrong[0]);
+	const size_t count = ARRAY_SIZE(wrong);
 	struct lines lines;
 
 	lines_open(&lines);

@@ -5,6 +5,7 @@
 
 #include "support/testing.h"
 
+#include "base/array.h"
 #include "base/json_shared.h"
 #include "record/record.h"
 
@@ -104,7 +105,7 @@ static void refuses_what_the_whole_is_refused_for(void **state)
 		"\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,-2]]}",
 	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		for (int after = 0; after < 2; after++) {
 			struct message message = {""};
 			struct record *record;
@@ -132,7 +133,7 @@ static void takes_what_is_laid_out_by_others(void **state)
 		HEAD "\"counters\":{\"a\":9223372036854775807,\"b\":-9223372036854775807}}",
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		for (int whole = 0; whole < 2; whole++) {
 			struct message message = {""};
 			struct record *record;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "reports/collapse_mail.h"
 #include "reports/metrics_text.h"
@@ -150,7 +151,7 @@ static void numbers_for_people(void **state)
 	};
 	char text[32];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(
 			metric_format(cases[i].value, cases[i].unit, text, sizeof(text)),
 			cases[i].text);

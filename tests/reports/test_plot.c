@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/array.h"
 #include "support/testing.h"
 
 #include "stats/series.h"
@@ -180,8 +181,8 @@ static void any_width_any_values(void **state)
 		size_t count;
 	} sets[] = {{one, 1}, {equal, 3}, {huge, 3}, {tiny, 3}};
 
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		for (size_t j = 0; j < sizeof(widths) / sizeof(widths[0]); j++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(widths); j++) {
 			struct picture picture = {.text = NULL};
 			size_t width = widths[j] < 24 ? 24 : widths[j];
 

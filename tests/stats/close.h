@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "stats/series.h"
 
 /* Equal within @tolerance, relative to the greater of 1 and the value expected. */
@@ -33,7 +34,7 @@ static inline void check_close(double found, double expected, double tolerance, 
 #define assert_same(found, expected) \
 	check_close((found) / (expected), 1, 1e-10, #found, __FILE__, __LINE__)
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT(array) (ARRAY_SIZE(array))
 
 /* A series of tests/stats/data, in the order of the file. */
 static inline size_t load_series(const char *name, double *values, size_t room)

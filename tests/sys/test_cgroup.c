@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "sys/cgroup.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 
 #define V1_MOUNT                                                               \
 	"30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                    \

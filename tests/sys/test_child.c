@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
-#include "sys/knob_process.h"
+#include "undo/process.h"
 
 static int return_value(void *argument)
 {

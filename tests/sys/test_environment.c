@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "config.h"
 #include "fake_root.h"
@@ -229,7 +230,7 @@ static void test_cgroup_versions(void **state)
 		{"#x\ncpu\t0\t3\t1\n", "cpu memory pids\n", "v2"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		json_t *environment;
 
 		fake_root_write(&root, "/proc/cgroups", cases[i].cgroups);
@@ -320,7 +321,7 @@ static void test_hypervisor_names(void **state)
 	json_t *environment;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		environment = json_pack("{s:b,s:s}", "guest", 1, "hypervisor", rows[i].signature);
 		assert_string_equal(environment_hypervisor_name(environment), rows[i].name);
 		json_object_set_new(environment, "guest", json_false());

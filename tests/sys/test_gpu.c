@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "config.h"
 #include "fake_root.h"
@@ -59,7 +60,7 @@ static void test_platforms(void **state)
 		{0x7d55, "mtl"}, {0x22b1, "bsw"},  {0x0412, "hsw"},  {0x1616, "bdw"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *platform = gpu_platform(0x8086, cases[i].device);
 
 		if (!platform || strcmp(platform, cases[i].platform) != 0)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "fake_root.h"
 #include "sys/kmsg.h"
@@ -68,7 +69,7 @@ static void test_kinds(void **state)
 		{"4,16,700,-;sched: RT throttling activated\n", "rt-throttling"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct kmsg *kmsg;
 		json_t *entries;
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "fake_root.h"
 
 static struct fake_root root;

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/file.h"
-#include "sys/knob.h"
+#include "undo/knob.h"
 #include "sys/swap.h"
 
 static int set_up(void **state)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "stats/changepoint.h"
 #include "stats/series.h"
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
 				       16, 20, 24, 32, 48, 80, 200, 500, 1500, 5000};
 	static const double levels[] = {0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
 	size_t simulations = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000;
-	size_t rows = sizeof(sizes) / sizeof(*sizes), columns = sizeof(levels) / sizeof(*levels);
+	size_t rows = ARRAY_SIZE(sizes), columns = ARRAY_SIZE(levels);
 	double *largest = calloc(simulations, sizeof(double)), values[5000];
 
 	if (!largest || simulations < 1000)

@@ -22,7 +22,7 @@
 #include "base/message.h"
 #include "base/parse.h"
 #include "base/random.h"
-#include "record/values.h"
+#include "compare/values.h"
 
 struct plan {
 	int64_t runs, machines, arms, each, step, seed;

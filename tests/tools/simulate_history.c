@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/parallel.h"
 #include "base/parse.h"
 #include "history/simulated.h"
-#include "record/values.h"
+#include "compare/values.h"
 #include "stats/sequential.h"
 
 struct options {
@@ -145,7 +146,7 @@ static void write_table(const struct options *options, char **paths, int count)
 			fprintf(stderr, "simulate_history: %s\n", message.text);
 			exit(2);
 		}
-		for (size_t k = 0; k < sizeof(runs) / sizeof(runs[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(runs); k++)
 			write_line(options,
 				   i == count ? "log-Cauchy"
 				   : slash    ? slash + 1

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "stats/sequential.h"
 #include "stats/series.h"
@@ -238,7 +239,7 @@ int main(int argc, char **argv)
 	       options.max_runs, options.min_effect, (unsigned long long)options.seed);
 	printf("%-26s %6s %7s %5s %5s %8s %8s %8s %8s\n", "", "exps", "median", "p90", "p99",
 	       "all runs", "slower%", "faster%", "any%");
-	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
 		play(&scenes[i], &options);
 	free(slow.values);
 	free(fast.values);

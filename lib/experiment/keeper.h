@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPERIMENT_KEEPER_H
+#define EXPERIMENT_KEEPER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The keeper of one command: the parent of the command in our place, so that somebody is left to
+ * end it when we are killed. What it is told by the control pipe:
+ *   'i'   SIGINT to the command's process group, as a terminal would send it
+ *   't'   SIGTERM to it, then SIGKILL to the whole session after KEEPER_GRACE_NS
+ *   'k'   SIGKILL to the whole session
+ *   end   (we are dead) as 't'
+ */
+#define KEEPER_GRACE_NS (15 * INT64_C(1000000000))
+
+struct keeper_orders {
+	char *const *argv;
+	const char *working_directory, *record_path;
+	int control, report, standard_output, standard_error; /* the keeper's ends */
+	int ours[4]; /* our ends of those pipes, to be closed in the keeper */
+};
+
+struct keeper_report {
+	int32_t wait_status;
+	int32_t exec_error;
+	int32_t left_behind;
+	int32_t stuck; /* processes that did not even end by SIGKILL (D state) */
+	int64_t elapsed_ns;
+};
+
+/* The body of the keeper's process; never returns. */
+__attribute__((noreturn)) void keeper_main(const struct keeper_orders *orders);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNDO_RECORD_H
+#define UNDO_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/message.h"
+
+/*
+ * How to undo one change, as a line of text:
+ *
+ *	write PATH VALUE
+ *	group PATH
+ *	trace-instance PATH
+ *	mount PATH
+ *	tree PATH
+ *	swap DEVICE HOT_ADDED ALGORITHM
+ *	segment SHMID CREATOR_PID
+ *	process PID START_TICKS
+ *	scheduling PID START_TICKS POLICY PRIORITY NICE CPU_LIST
+ *
+ * Fields are set apart by one blank; bytes outside 0x21..0x7e and the backslash are \xHH, an empty
+ * field is \e. Every field is checked when the line is parsed, against a closed list of places, so
+ * that a forged journal cannot make a privileged restore write or remove anything else.
+ */
+enum undo_verb {
+	UNDO_WRITE,
+	UNDO_GROUP,
+	UNDO_TRACE_INSTANCE,
+	UNDO_MOUNT,
+	UNDO_TREE,
+	UNDO_SWAP,
+	UNDO_SEGMENT,
+	UNDO_PROCESS,
+	UNDO_SCHEDULING,
+	UNDO_VERBS
+};
+
+#define TRACEFS_PLACE "/sys/kernel/tracing" /* the one place where anything is mounted */
+#define UNDO_FIELDS 6
+#define UNDO_LINE_BYTES 32768 /* longest line, with its NUL */
+
+struct undo_record {
+	uint64_t sequence;
+	enum undo_verb verb;
+	bool done;
+	int pidfd;  /* while processes are being ended; else -1 */
+	char *text; /* holds the fields */
+	const char *fields[UNDO_FIELDS];
+};
+
+struct undo_list {
+	struct undo_record *records; /* oldest first */
+	size_t count, capacity;
+};
+
+/* @fields: as many as the verb has. Length without NUL, or -EMSGSIZE. */
+int undo_line_format(enum undo_verb verb, const char *const *fields, char *buffer, size_t size);
+
+/* Checks the line and appends it; -EINVAL (says what is wrong), -ENOMEM. */
+int undo_list_add(struct undo_list *list, uint64_t sequence, const char *line,
+		  struct message *message);
+
+struct undo_record *undo_list_find(struct undo_list *list, uint64_t sequence); /* NULL: none */
+/* Is anything left whose change the whole machine shares? */
+bool undo_list_is_global(const struct undo_list *list);
+size_t undo_list_left(const struct undo_list *list); /* not done yet */
+void undo_list_clear(struct undo_list *list);
+
+/* Unsigned decimal field that parsing has checked. */
+int64_t undo_field_number(const struct undo_record *record, size_t field);
+
+#endif

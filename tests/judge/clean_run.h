@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_RECORD_CLEAN_RUN_H
+#define TESTS_RECORD_CLEAN_RUN_H
+
+#include "support/testing.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "judge/claim.h"
+#include "record/record.h"
+
+/* A clean run of the quick matrix: 1 GiB held as "stock" under 2 GiB beside the swap load. */
+#define PAGES 262144
+
+static inline json_t *parse(const char *text)
+{
+	json_error_t error;
+	json_t *value = json_loads(text, 0, &error);
+
+	if (!value)
+		fail_msg("%s at column %d", error.text, error.column);
+	return value;
+}
+
+static inline struct record *clean_run(void)
+{
+	struct record *record = record_new("gem_syslatency");
+
+	record->measure = strdup("wakeup");
+	record->variant = strdup("stock");
+	record->backend = strdup("shm");
+	record->scope = strdup("memcg");
+	record->loads = calloc(3, sizeof(char *));
+	record->loads[0] = strdup("gem");
+	record->loads[1] = strdup("swap");
+	record->duration_s = 4;
+	record->has_latency = true;
+	record->latency.count = 13000;
+	record->pinned_bytes = INT64_C(1) << 30;
+	record->throttle_gaps = record->throttle_total_us = 0;
+	record->per_cpu_count = 2;
+	record->per_cpu = calloc(2, sizeof(*record->per_cpu));
+	for (int cpu = 0; cpu < 2; cpu++)
+		record->per_cpu[cpu] = (struct record_cpu){.cpu = cpu,
+							   .count = 6500,
+							   .mean_us = 50,
+							   .max_us = 900,
+							   .policy = "fifo",
+							   .priority = 99};
+	record->settings =
+		parse("{\"sched\": \"fifo\", \"priority\": 99, \"limit_bytes\": 2147483648,"
+		      " \"footprint_bytes\": 1073741824,"
+		      " \"swap_made_bytes\": 4294967296}");
+	record->environment = parse("{\"mglru\": null, \"swap_bytes\": 0, \"thp\": {\"enabled\": "
+				    "\"madvise\"}}");
+	record->counters = parse(
+		"{\"vmstat\": {\"pgscan_anon\": 980000, \"pgscan_file\": 2000, \"pswpout\": 150000,"
+		" \"swpout_zero\": 10, \"nr_unevictable\": 0, \"nr_mlock\": 0, \"oom_kill\": 0},"
+		" \"memcg\": {\"limit_hits\": 5000, \"oom_kills\": 0},"
+		" \"swap\": {\"total_bytes\": 4294967296, \"used_bytes\": 900000000},"
+		" \"sampler\": {\"memory_locked\": true, \"migrations\": 0, \"thp_hits\": 0, "
+		"\"thp_misses\": 0},"
+		" \"clock\": {\"elapsed_ms\": 4001, \"suspended_ms\": 0, \"wall_jump_ms\": 0},"
+		" \"cpu\": {\"busy_ms\": 7000, \"neighbours_ms\": 40},"
+		" \"kmsg\": [], \"steal_ms\": 0, \"steal_ms_per_cpu\": []}");
+	record->load_stats =
+		parse("{\"gem\": {\"died\": false, \"observed_pages\": 262144, "
+		      "\"observed_unevictable_pages\": 30, \"observed_mlock_pages\": 2},"
+		      " \"swap\": {\"died\": false}}");
+	record->worst = json_array();
+	return record;
+}
+
+/* Sets a number (or removes, with NaN) at a dotted path below @object. */
+static inline void set(json_t *object, const char *path, double value)
+{
+	const char *dot = strrchr(path, '.');
+	char parent[128];
+
+	if (dot) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(dot - path), path);
+		object = json_at(object, parent);
+		path = dot + 1;
+	}
+	assert_non_null(object);
+	if (isnan(value))
+		json_object_del(object, path);
+	else
+		json_object_set_new(object, path, json_real(value));
+}
+
+static inline void set_text(char **member, const char *text)
+{
+	free(*member);
+	*member = strdup(text);
+}
+
+static inline bool has_reason(const struct record *record, const char *part)
+{
+	for (size_t i = 0; i < json_array_size(record->reasons); i++)
+		if (strstr(json_string_value(json_array_get(record->reasons, i)), part))
+			return true;
+	return false;
+}
+
+/* Judges and frees @record; the verdict and (unless NULL) a part of one reason must be as told. */
+static inline void expect_with(struct record *record, const struct claim *claim,
+			       enum verdict verdict, const char *reason)
+{
+	const struct claim *claims[] = {claim};
+
+	record_judge(record, claims, claim ? 1 : 0);
+	if (record->verdict != verdict || (reason && !has_reason(record, reason)) ||
+	    (!reason && json_array_size(record->reasons) > 0)) {
+		char *seen = json_dumps(record->reasons, 0);
+
+		print_error("wanted %s with \"%s\", got %s with %s\n", verdict_name(verdict),
+			    reason ? reason : "no reason", verdict_name(record->verdict), seen);
+		free(seen);
+		fail();
+	}
+	record_free(record);
+}
+
+static inline void expect(struct record *record, enum verdict verdict, const char *reason)
+{
+	expect_with(record, NULL, verdict, reason);
+}
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "undo/machine.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+
+static void close_puts_back_newest_first(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	size_t mark;
+
+	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", &message), 0);
+	mark = knobs_mark(knobs);
+	assert_int_equal(knobs_write(knobs, KNOB, "20002", &message), 0);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "99", &message), 0);
+	assert_value(OTHER_KNOB, "99");
+	assert_int_equal(knobs_undo_to(knobs, mark, &message), 0);
+	assert_value(KNOB, "20001");
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(knobs_close(NULL, NULL), 0);
+}
+
+static void choices_and_values_that_are_read_otherwise(void **state)
+{
+	struct machine *machine = *state;
+	struct knobs *knobs;
+
+	testing_write(machine->tree, "/sys/kernel/mm/enabled", "always [madvise] never\n");
+	testing_write(machine->tree, "/sys/fs/cgroup/cgroup.subtree_control", "cpu\n");
+	testing_write(machine->tree, "/sys/kernel/empty", "\n");
+	testing_write(machine->tree, "/sys/kernel/table", "one\ntwo\n");
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/mm/enabled", "never", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/empty", "x", NULL), 0);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/table", "x", NULL), -ENOTSUP);
+	assert_int_equal(knobs_write(knobs, "/sys/kernel/absent", "x", NULL), -ENOENT);
+	assert_int_equal(knobs_write_reversibly(knobs, "/sys/fs/cgroup/cgroup.subtree_control",
+						"+memory", "-memory", NULL),
+			 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(count_journals(), 0);
+	assert_value("/sys/kernel/empty", "");
+	/* A plain file keeps the tail of a longer text, where an attribute file does not. */
+	assert_value("/sys/kernel/mm/enabled", "madvise[madvise] never");
+	assert_value("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
+}
+
+static void groups_and_trees_go(void **state)
+{
+	struct machine *machine = *state;
+	char tree[300], outside[300], link[600];
+	struct knobs *knobs;
+
+	snprintf(tree, sizeof(tree), "%s/syslatency-cache", machine->tree);
+	snprintf(outside, sizeof(outside), "%s/outside", machine->tree);
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
+	assert_true(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL),
+			 -EEXIST);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/absent/syslatency-1", NULL),
+			 -ENOENT);
+	assert_int_equal(knobs_own_tree(knobs, tree, NULL), 0);
+	testing_write(tree, "/a/b/file", "x");
+	testing_write(outside, "/precious", "x");
+	snprintf(link, sizeof(link), "%s/a/link", tree);
+	assert_int_equal(symlink(outside, link), 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_false(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
+	assert_int_equal(access(tree, F_OK), -1);
+	assert_true(machine_exists("/outside/precious"));
+}
+
+static void refuses_places_of_others(void **state)
+{
+	static const char *const bad_writes[] = {
+		"/etc/passwd", "/sys/../etc/passwd", "/sys//x",	 "/sys/x/..",
+		"sys/x",       "/proc/1/mem",	     "/system/x"};
+	struct message message;
+	struct knobs *knobs;
+	size_t i;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	for (i = 0; i < ARRAY_SIZE(bad_writes); i++)
+		assert_int_equal(knobs_write_reversibly(knobs, bad_writes[i], "1", "0", &message),
+				 -EINVAL);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/system", NULL), -EINVAL);
+	assert_int_equal(knobs_make_group(knobs, "/tmp/syslatency-x", NULL), -EINVAL);
+	assert_int_equal(knobs_make_trace_instance(knobs, "/sys/kernel/tracing/syslatency", NULL),
+			 -EINVAL);
+	assert_int_equal(knobs_own_tree(knobs, "/tmp/other", &message), -EINVAL);
+	assert_non_null(strstr(message.text, "syslatency"));
+	assert_int_equal(knobs_own_swap(knobs, "sda1", false, NULL), -EINVAL);
+	assert_int_equal(knobs_own_swap(knobs, "zram0/../sda", false, NULL), -EINVAL);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+}
+
+static void lines_survive_any_text(void **state)
+{
+	const char *fields[] = {"/sys/with blank\\and\nnewline", "\x01\xff "};
+	char line[256], torn[256];
+	struct undo_list list = {0};
+	size_t length;
+
+	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
+	assert_null(strchr(line, '\n'));
+	assert_int_equal(undo_list_add(&list, 7, line, NULL), 0);
+	assert_string_equal(list.records[0].fields[0], fields[0]);
+	assert_string_equal(list.records[0].fields[1], fields[1]);
+	fields[1] = "";
+	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
+	assert_int_equal(undo_list_add(&list, 8, line, NULL), 0);
+	assert_string_equal(list.records[1].fields[1], "");
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, 20), -EMSGSIZE);
+	/* No prefix of a line may crash the parser. */
+	undo_line_format(UNDO_WRITE, fields, line, sizeof(line));
+	for (length = 0; length < strlen(line); length++) {
+		snprintf(torn, sizeof(torn), "%.*s", (int)length, line);
+		undo_list_add(&list, 9, torn, NULL);
+	}
+	assert_int_equal(undo_list_add(&list, 9, "write /sys/x\\x00 1", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "write /sys/x 1 2", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "process 1 5", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "process -5 5", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "exec /bin/sh", NULL), -EINVAL);
+	undo_list_clear(&list);
+}
+
+static int change_and_hold(const char *program)
+{
+	struct knobs *knobs;
+
+	if (knobs_open(&knobs, program, NULL) < 0 || knobs_write(knobs, KNOB, "20001", NULL) < 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static pid_t start_holder(const char *program)
+{
+	int64_t deadline_ns = clock_now_ns() + 20 * NS_PER_S, value;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		change_and_hold(program);
+	while (machine_read_int64(KNOB, &value) < 0 || value != 20001) {
+		assert_true(clock_now_ns() < deadline_ns);
+		clock_sleep_for(2 * NS_PER_MS);
+	}
+	return pid;
+}
+
+static void a_kill_is_undone_and_the_lock_given_on(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	pid_t holder = start_holder("holder program");
+	char wanted[64];
+
+	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	setenv("SYSLATENCY_LOCK_WAIT_S", "0.1", 1);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EBUSY);
+	snprintf(wanted, sizeof(wanted), "holder program (pid %d)", (int)holder);
+	assert_non_null(strstr(message.text, wanted));
+	assert_value(OTHER_KNOB, "60");
+	setenv("SYSLATENCY_LOCK_WAIT_S", "20", 1);
+	kill(holder, SIGKILL);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), 0);
+	/* The lock was free only when the first one's change was undone. */
+	assert_value(KNOB, "10000");
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	wait_for_no_journal();
+}
+
+static void both_killed_is_restored(void **state)
+{
+	pid_t holder = start_holder("holder"), guardian = find_guardian(holder);
+	struct message message = {0};
+	uint64_t ticks;
+	int count = -1;
+
+	assert_true(guardian > 0);
+	assert_int_equal(process_start_ticks(guardian, &ticks), 0);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 0); /* it is alive */
+	kill(guardian, SIGKILL);
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	wait_for_death(guardian, ticks);
+	assert_value(KNOB, "20001");
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(count, 1);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
+}
+
+static void without_guardian_nothing_is_changed_and_close_undoes(void **state)
+{
+	struct message message = {0};
+	struct knobs *knobs;
+	pid_t guardian;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	guardian = find_guardian(getpid());
+	assert_true(guardian > 0);
+	kill(guardian, SIGKILL);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EPIPE);
+	assert_non_null(strstr(message.text, "guardian"));
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+}
+
+/* The close itself cannot be asked for then; the guardian undoes all the same, and nobody hangs. */
+static void without_descriptors_close_undoes(void **state)
+{
+	struct message message = {0};
+	struct rlimit before, none;
+	struct knobs *knobs;
+	pid_t guardian;
+	int result;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	guardian = find_guardian(getpid());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	result = knobs_close(knobs, &message);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(result, 0);
+	assert_value(KNOB, "10000");
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(waitpid(guardian, NULL, WNOHANG), -1); /* reaped */
+}
+
+static void an_interruption_ends_the_wait_for_the_lock(void **state)
+{
+	const int64_t begin_ns = clock_now_ns();
+	volatile sig_atomic_t interrupted = 1;
+	pid_t holder = start_holder("holder");
+	struct message message = {0};
+	struct knobs *knobs;
+
+	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	setenv("SYSLATENCY_LOCK_WAIT_S", "60", 1);
+	knobs_heed(knobs, &interrupted);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EINTR);
+	assert_non_null(strstr(message.text, "holder"));
+	assert_true(clock_now_ns() - begin_ns < 30 * NS_PER_S);
+	assert_value(OTHER_KNOB, "60");
+	assert_int_equal(knobs_close(knobs, &message), 0);
+	kill(holder, SIGKILL);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	wait_for_no_journal();
+}
+
+static void pipes_of_the_caller_end_with_the_program(void **state)
+{
+	int64_t before_ns;
+	pid_t pid, guardian;
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct knobs *knobs;
+
+		close(ends[0]);
+		if (knobs_open(&knobs, "test", NULL) < 0 || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	guardian = find_guardian(pid);
+	assert_true(guardian > 0);
+	assert_int_equal(getsid(guardian), guardian);
+	kill(guardian, SIGSTOP); /* it stays, so that the pipe's end is not its exit's */
+	before_ns = clock_now_ns();
+	kill(pid, SIGKILL);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	assert_true(clock_now_ns() - before_ns < 10 * NS_PER_S);
+	kill(guardian, SIGCONT);
+	close(ends[0]);
+	waitpid(pid, NULL, 0);
+	wait_for_no_journal();
+}
+
+static void guardian_ignores_other_signals(void **state)
+{
+	struct knobs *knobs;
+	pid_t guardian;
+	int number;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	guardian = find_guardian(getpid());
+	for (number = 1; number < 32; number++)
+		if (number != SIGKILL && number != SIGSTOP)
+			kill(guardian, number);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(count_journals(), 0);
+}
+
+#define ASKERS 8
+#define ASKED 25
+
+static void *ask_often(void *argument)
+{
+	struct knobs *knobs = argument;
+	long failed = 0;
+	int i;
+
+	for (i = 0; i < ASKED; i++)
+		failed += knobs_own_tree(knobs, "/tmp/syslatency-never-made", NULL) < 0;
+	return (void *)failed;
+}
+
+static void threads_and_children_may_ask_at_once(void **state)
+{
+	pthread_t threads[ASKERS];
+	struct knobs *knobs;
+	void *failed;
+	size_t i;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(ask_often(knobs) != NULL);
+	for (i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, knobs), 0);
+	for (i = 0; i < ASKERS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(knobs_mark(knobs), (ASKERS + 1) * ASKED);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+}
+
+static void a_failed_undo_is_told_and_kept(void **state)
+{
+	struct machine *machine = *state;
+	struct message message = {0};
+	char path[400], moved[420];
+	struct knobs *knobs;
+	int count;
+
+	snprintf(path, sizeof(path), "%s%s", machine->tree, OTHER_KNOB);
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
+	/* A folder in its place cannot be written. */
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(knobs_close(knobs, &message), -EISDIR);
+	assert_non_null(strstr(message.text, OTHER_KNOB));
+	assert_non_null(strstr(message.text, "--restore"));
+	assert_int_equal(count_journals(), 1);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(moved, path), 0);
+	/* The journal names this process, which lives: only its death abandons it. */
+	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(count, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(close_puts_back_newest_first),
+		CASE(choices_and_values_that_are_read_otherwise),
+		CASE(groups_and_trees_go),
+		CASE(refuses_places_of_others),
+		CASE(lines_survive_any_text),
+		CASE(a_kill_is_undone_and_the_lock_given_on),
+		CASE(both_killed_is_restored),
+		CASE(without_guardian_nothing_is_changed_and_close_undoes),
+		CASE(without_descriptors_close_undoes),
+		CASE(an_interruption_ends_the_wait_for_the_lock),
+		CASE(pipes_of_the_caller_end_with_the_program),
+		CASE(guardian_ignores_other_signals),
+		CASE(threads_and_children_may_ask_at_once),
+		CASE(a_failed_undo_is_told_and_kept),
+	};
+
+	return cmocka_run_group_tests_name("sys/knob", tests, NULL, NULL);
+}
