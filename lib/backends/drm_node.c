@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/proc.h"
 
 int drm_call(int descriptor, unsigned long request, void *argument)
 {
@@ -107,21 +108,11 @@ bad:
 
 int drm_levels_read(struct drm_levels *ret_levels)
 {
-	struct drm_levels levels = {0};
-	char *text;
-	int error;
+	struct proc_unevictable now;
+	int error = proc_read_unevictable(&now);
 
-	/* Folds in the parts that each CPU keeps to itself; for root alone. */
-	machine_write("/proc/sys/vm/stat_refresh", "1");
-	error = machine_read("/proc/vmstat", &text, NULL);
-	if (error)
-		return error;
-	error = text_find_int64(text, "nr_unevictable", &levels.unevictable_pages);
 	if (!error)
-		error = text_find_int64(text, "nr_mlock", &levels.mlock_pages);
-	free(text);
-	if (!error)
-		*ret_levels = levels;
+		*ret_levels = (struct drm_levels){now.pages, now.mlock_pages};
 	return error;
 }
 

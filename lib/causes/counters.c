@@ -9,9 +9,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/parse.h"
+#include "base/proc.h"
 #include "ops.h"
 #include "record/record.h"
 #include "sys/steal.h"
@@ -61,33 +61,18 @@ struct counters {
 	size_t count;
 };
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345" */
-static int64_t pressure_total(const char *text, const char *line)
-{
-	const char *at = text ? strstr(text, line) : NULL;
-	const char *total = at ? strstr(at, "total=") : NULL;
-
-	return total ? strtoll(total + strlen("total="), NULL, 10) : -1;
-}
-
 static void take_look(struct look *look)
 {
-	char *text, path[64];
-
 	look->when_ns = clock_now_ns();
-	if (machine_read("/proc/vmstat", &text, NULL) < 0)
-		text = NULL;
-	for (size_t i = 0; i < VMSTATS; i++)
-		if (!text || text_find_int64(text, vmstat_names[i], &look->vmstat[i]) < 0)
+	if (proc_read_vmstat(vmstat_names, VMSTATS, look->vmstat) < 0)
+		for (size_t i = 0; i < VMSTATS; i++)
 			look->vmstat[i] = -1;
-	free(text);
 	for (size_t i = 0; i < PRESSURES; i++) {
-		snprintf(path, sizeof(path), "/proc/pressure/%s", pressures[i]);
-		if (machine_read(path, &text, NULL) < 0)
-			text = NULL;
-		look->some_us[i] = pressure_total(text, "some");
-		look->full_us[i] = pressure_total(text, "full");
-		free(text);
+		struct proc_pressure pressure = {-1, -1};
+
+		proc_read_pressure(pressures[i], &pressure);
+		look->some_us[i] = pressure.some_us;
+		look->full_us[i] = pressure.full_us;
 	}
 }
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "experiment/keeper.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,56 +14,28 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 /* How long what a command leaves behind may take to end: first asked, then killed. */
 #define LEFT_ASKED_NS (INT64_C(100) * 1000000)
 #define LEFT_KILLED_NS (INT64_C(5) * 1000000000)
 
-/* State and session of a process from /proc/PID/stat; false when it is gone. */
-static bool read_process(const char *pid, char *ret_state, pid_t *ret_session)
-{
-	char path[64], text[512], *rest;
-	int parent, group, session;
-	ssize_t size;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (size <= 0)
-		return false;
-	text[size] = '\0';
-	rest = strrchr(text, ')'); /* the name before it may hold anything */
-	if (!rest || sscanf(rest + 1, " %c %d %d %d", ret_state, &parent, &group, &session) != 4)
-		return false;
-	*ret_session = session;
-	return true;
-}
-
 /* Sends @signal to every living process of @session but its leader; how many there are. */
 static int signal_session(pid_t session, int signal)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	DIR *folder = opendir("/proc"); /* the real one, whatever the root prefix is */
+	struct proc_process process;
 	int count = 0;
 
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)atoi(entry->d_name), its_session;
-		char state;
-
-		if (!isdigit((unsigned char)entry->d_name[0]) || pid == session ||
-		    !read_process(entry->d_name, &state, &its_session))
-			continue;
-		if (its_session != session || state == 'Z' || state == 'X')
+	while (folder && proc_next_process(folder, &process)) {
+		if (process.session != session || process.pid == session || process.state == 'Z' ||
+		    process.state == 'X')
 			continue;
 		count++;
-		kill(pid, signal);
+		kill(process.pid, signal);
 	}
-	if (proc)
-		closedir(proc);
+	if (folder)
+		closedir(folder);
 	return count;
 }
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/pace.h"
 #include "base/parse.h"
+#include "base/proc.h"
 #include "ops.h"
 
 #define BUFFER_BYTES (UINT64_C(16) << 20) /* as IGT's leaking load; the footprint too */
@@ -143,28 +144,15 @@ static int gem_allocate(struct gem *gem, struct buffer *buffer, uint64_t bytes)
 
 /* ---- the footprint, and what the kernel says that its pages are ---- */
 
-/* Pages on the unevictable list, and of them those by mlock. -1: not known. */
-static void read_unevictable(int64_t *ret_unevictable, int64_t *ret_mlock)
+static void publish_observed(struct load_shared *shared, uint64_t bytes,
+			     const struct proc_unevictable *before,
+			     const struct proc_unevictable *after)
 {
-	char *text;
-
-	*ret_unevictable = *ret_mlock = -1;
-	machine_write("/proc/sys/vm/stat_refresh", "1"); /* folds the per-CPU parts in; root only */
-	if (machine_read("/proc/vmstat", &text, NULL) < 0)
-		return;
-	text_find_int64(text, "nr_unevictable", ret_unevictable);
-	text_find_int64(text, "nr_mlock", ret_mlock);
-	free(text);
-}
-
-static void publish_observed(struct load_shared *shared, uint64_t bytes, const int64_t before[2],
-			     const int64_t after[2])
-{
-	if (before[0] < 0 || after[0] < 0)
-		return;
 	atomic_store(&shared->extra[EXTRA_OBSERVED_PAGES], bytes / (uint64_t)sysconf(_SC_PAGESIZE));
-	atomic_store(&shared->extra[EXTRA_OBSERVED_UNEVICTABLE], (uint64_t)(after[0] - before[0]));
-	atomic_store(&shared->extra[EXTRA_OBSERVED_MLOCK], (uint64_t)(after[1] - before[1]));
+	atomic_store(&shared->extra[EXTRA_OBSERVED_UNEVICTABLE],
+		     (uint64_t)(after->pages - before->pages));
+	atomic_store(&shared->extra[EXTRA_OBSERVED_MLOCK],
+		     (uint64_t)(after->mlock_pages - before->mlock_pages));
 }
 
 static void release_footprint(struct gem *gem)
@@ -182,13 +170,14 @@ static int hold_footprint(struct gem *gem)
 	uint64_t wanted = gem->load->settings.footprint_bytes;
 	uint64_t bytes = wanted > 0 ? wanted : BUFFER_BYTES, held = 0;
 	size_t count_wanted = (size_t)((bytes + BUFFER_BYTES - 1) / BUFFER_BYTES);
-	int64_t before[2], after[2];
+	struct proc_unevictable before, after;
+	bool known;
 	int error = 0;
 
 	gem->footprint = calloc(count_wanted, sizeof(*gem->footprint));
 	if (!gem->footprint)
 		return -ENOMEM;
-	read_unevictable(&before[0], &before[1]);
+	known = proc_read_unevictable(&before) == 0;
 	while (held < bytes && !load_stopping(gem->load)) {
 		uint64_t part = bytes - held < BUFFER_BYTES ? bytes - held : BUFFER_BYTES;
 
@@ -198,7 +187,7 @@ static int hold_footprint(struct gem *gem)
 		gem->footprint_count++;
 		held += part;
 	}
-	read_unevictable(&after[0], &after[1]);
+	known = proc_read_unevictable(&after) == 0 && known;
 	if (error < 0 && wanted > 0) {
 		char have[24], want[24], what[96];
 
@@ -208,8 +197,8 @@ static int hold_footprint(struct gem *gem)
 		fail(gem, error, what);
 		return error;
 	}
-	if (held > 0)
-		publish_observed(gem->load->shared, held, before, after);
+	if (held > 0 && known)
+		publish_observed(gem->load->shared, held, &before, &after);
 	if (wanted == 0)
 		release_footprint(gem);
 	return 0;
@@ -402,15 +391,9 @@ static int churn(struct gem *gem)
 static uint64_t churn_budget(const struct load_settings *settings)
 {
 	uint64_t whole = settings->limit_bytes;
-	int64_t available_kib = 0;
-	char *text;
 
-	if ((!settings->in_memcg || whole == 0) &&
-	    machine_read("/proc/meminfo", &text, NULL) == 0) {
-		text_find_int64(text, "MemAvailable", &available_kib);
-		free(text);
-		whole = (uint64_t)available_kib * 1024;
-	}
+	if (!settings->in_memcg || whole == 0)
+		whole = proc_available_bytes();
 	return whole / 4 > BUFFER_BYTES ? whole / 4 : BUFFER_BYTES;
 }
 

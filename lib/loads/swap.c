@@ -16,6 +16,7 @@
 #include "base/noise.h"
 #include "base/pace.h"
 #include "base/parse.h"
+#include "base/proc.h"
 #include "ops.h"
 #include "sys/swap.h"
 
@@ -68,20 +69,13 @@ static const struct claim swap_claims[] = {
 static uint64_t swap_default_budget(const struct load_settings *settings)
 {
 	uint64_t left = settings->limit_bytes;
-	int64_t available_kib = 0;
-	char *text;
 
 	if (settings->in_memcg && left > 0) {
 		if (settings->footprint_bytes < left)
 			left -= settings->footprint_bytes;
 		return (uint64_t)(1.4 * (double)left);
 	}
-	if (machine_read("/proc/meminfo", &text, NULL) == 0) {
-		if (text_find_int64(text, "MemAvailable", &available_kib) < 0)
-			available_kib = 0;
-		free(text);
-	}
-	return (uint64_t)available_kib * 1024 / 10 * 6;
+	return proc_available_bytes() / 10 * 6;
 }
 
 /* Would it only be killed? Free swap must take what the limit cannot. */

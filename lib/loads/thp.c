@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/noise.h"
 #include "base/pace.h"
+#include "base/proc.h"
 #include "ops.h"
 
 #define WINDOW_MOST_BYTES (UINT64_C(256) << 20)
@@ -58,15 +59,9 @@ struct thp {
 static uint64_t thp_default_budget(const struct load_settings *settings)
 {
 	uint64_t whole = settings->limit_bytes;
-	int64_t available_kib = 0;
-	char *text;
 
-	if ((!settings->in_memcg || whole == 0) &&
-	    machine_read("/proc/meminfo", &text, NULL) == 0) {
-		text_find_int64(text, "MemAvailable", &available_kib);
-		free(text);
-		whole = (uint64_t)available_kib * 1024;
-	}
+	if (!settings->in_memcg || whole == 0)
+		whole = proc_available_bytes();
 	return whole / 8 < WINDOW_MOST_BYTES ? whole / 8 : WINDOW_MOST_BYTES;
 }
 

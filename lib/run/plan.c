@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/proc.h"
 #include "sys/swap.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -23,20 +24,15 @@ int machine_memory_read(struct machine_memory *ret_memory)
 {
 	struct machine_memory memory = {0};
 	uint64_t swap_total_bytes;
-	int64_t total_kib, available_kib;
-	char *text;
-	int error = machine_read("/proc/meminfo", &text, NULL);
+	struct proc_memory read;
+	int error = proc_read_memory(&read);
 
 	if (error)
 		return error;
-	error = text_find_int64(text, "MemTotal", &total_kib);
-	if (!error)
-		error = text_find_int64(text, "MemAvailable", &available_kib);
-	free(text);
-	if (error)
-		return error;
-	memory.total_bytes = (uint64_t)total_kib * 1024;
-	memory.available_bytes = (uint64_t)available_kib * 1024;
+	if (read.total_bytes < 0 || read.available_bytes < 0)
+		return -ENOENT;
+	memory.total_bytes = (uint64_t)read.total_bytes;
+	memory.available_bytes = (uint64_t)read.available_bytes;
 	if (swap_total(&swap_total_bytes, &memory.swap_free_bytes) < 0)
 		memory.swap_free_bytes = 0;
 	*ret_memory = memory;

@@ -76,6 +76,11 @@ int environment_put_int64(json_t *object, const char *key, const char *path)
 	return json_put(object, key, error ? json_null() : json_integer(value));
 }
 
+int environment_put_known(json_t *object, const char *key, int64_t value)
+{
+	return json_put(object, key, value < 0 ? json_null() : json_integer(value));
+}
+
 int environment_put_choice(json_t *object, const char *key, const char *path)
 {
 	char word[128];

@@ -9,30 +9,21 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "sys/environment_internal.h"
 
 #define THP_ROOT "/sys/kernel/mm/transparent_hugepage"
 
 static int put_meminfo(json_t *environment)
 {
-	static const struct {
-		const char *key, *name;
-	} rows[] = {{"MemTotal:", "memory_bytes"}, {"SwapTotal:", "swap_bytes"}};
-	char *text = NULL;
-	int error = 0;
+	struct proc_memory memory = {-1, -1, -1};
 
-	if (machine_read("/proc/meminfo", &text, NULL))
-		text = NULL;
-	for (size_t i = 0; !error && i < ARRAY_SIZE(rows); i++) {
-		const char *line = text ? strstr(text, rows[i].key) : NULL;
-		json_t *value = json_null();
-
-		if (line)
-			value = json_integer(strtoll(line + strlen(rows[i].key), NULL, 10) * 1024);
-		error = json_put(environment, rows[i].name, value);
-	}
-	free(text);
-	return error;
+	proc_read_memory(&memory);
+	return environment_put_known(environment, "memory_bytes", memory.total_bytes) ||
+			       environment_put_known(environment, "swap_bytes",
+						     memory.swap_total_bytes)
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Names of the areas: whether swap is memory (zram) or a disk changes everything. */

@@ -1,57 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys/khugepaged.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-
-#define KERNEL_THREAD 0x00200000 /* PF_KTHREAD, include/linux/sched.h */
-
-static bool is_khugepaged(const char *pid)
-{
-	char path[64], line[512], *name, *end;
-	unsigned int flags;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	if (machine_read_line(path, line, sizeof(line)) < 0)
-		return false;
-	/* A name may hold anything: it ends with the last parenthesis. */
-	name = strchr(line, '(');
-	end = strrchr(line, ')');
-	if (!name || !end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return false;
-	*end = '\0';
-	return strcmp(name + 1, "khugepaged") == 0 && (flags & KERNEL_THREAD);
-}
+#include "base/proc.h"
 
 int khugepaged_find(pid_t *ret_pid)
 {
-	struct dirent *entry;
-	char path[PATH_MAX];
-	DIR *directory;
-	int result = machine_path("/proc", path, sizeof(path));
+	struct proc_process process;
+	DIR *folder = proc_open_processes();
+	int result = -ESRCH;
 
-	if (result < 0)
-		return result;
-	directory = opendir(path);
-	if (!directory)
+	if (!folder)
 		return -errno;
-	result = -ESRCH;
-	while (result < 0 && (entry = readdir(directory))) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !is_khugepaged(entry->d_name))
+	while (result < 0 && proc_next_process(folder, &process)) {
+		if (!process.kernel_thread || strcmp(process.command, "khugepaged") != 0)
 			continue;
-		*ret_pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		*ret_pid = process.pid;
 		result = 0;
 	}
-	closedir(directory);
+	closedir(folder);
 	return result;
 }
 

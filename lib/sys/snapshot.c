@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/proc.h"
 #include "sys/snapshot_internal.h"
 
 int snapshot_add(struct snapshot *snapshot, const char *section, const char *name, int64_t value,
@@ -22,15 +22,8 @@ int snapshot_add(struct snapshot *snapshot, const char *section, const char *nam
 	struct snapshot_entry *entry;
 	int length;
 
-	if (snapshot->count == snapshot->capacity) {
-		size_t capacity = snapshot->capacity ? snapshot->capacity * 2 : 512;
-
-		entry = reallocarray(snapshot->entries, capacity, sizeof(*entry));
-		if (!entry)
-			return -ENOMEM;
-		snapshot->entries = entry;
-		snapshot->capacity = capacity;
-	}
+	if (array_reserve(&snapshot->entries, &snapshot->capacity, snapshot->count + 1))
+		return -ENOMEM;
 	entry = &snapshot->entries[snapshot->count];
 	length = snprintf(entry->name, sizeof(entry->name), "%s.%s", section, name);
 	if (length < 0 || (size_t)length >= sizeof(entry->name))
@@ -97,85 +90,51 @@ static int read_vmstat(struct snapshot *snapshot)
 	return error;
 }
 
-/* kernel/sched/psi.c: "some avg10=... total=<microseconds>"; reading fails when PSI is disabled. */
 static int read_pressure(struct snapshot *snapshot)
 {
 	static const char *const resources[] = {"cpu", "memory", "io", "irq"};
-	static const char *const kinds[] = {"some", "full"};
+	struct proc_pressure pressure;
+	char some[32], full[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
-		char path[64], *text, *line;
-
-		snprintf(path, sizeof(path), "/proc/pressure/%s", resources[i]);
-		if (machine_read(path, &text, NULL))
-			continue;
-		for (size_t j = 0; j < 2; j++) {
-			char name[32];
-			int64_t total;
-
-			line = strstr(text, kinds[j]);
-			line = line ? strstr(line, "total=") : NULL;
-			if (!line || sscanf(line, "total=%" SCNd64, &total) != 1)
-				continue;
-			snprintf(name, sizeof(name), "%s_%s", resources[i], kinds[j]);
-			if (snapshot_add(snapshot, "psi_us", name, total, false)) {
-				free(text);
-				return -ENOMEM;
-			}
-		}
-		free(text);
+		if (proc_read_pressure(resources[i], &pressure))
+			continue; /* off, or not this one */
+		snprintf(some, sizeof(some), "%s_some", resources[i]);
+		snprintf(full, sizeof(full), "%s_full", resources[i]);
+		if ((pressure.some_us >= 0 &&
+		     snapshot_add(snapshot, "psi_us", some, pressure.some_us, false)) ||
+		    (pressure.full_us >= 0 &&
+		     snapshot_add(snapshot, "psi_us", full, pressure.full_us, false)))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int keep_steal(struct snapshot *snapshot, int cpu, int64_t ticks)
+static int keep_steal(struct snapshot *snapshot, size_t cpu, int64_t ticks)
 {
-	if (cpu < 0 || cpu > 1 << 20)
-		return 0;
-	if ((size_t)cpu >= snapshot->cpu_count) {
-		size_t count = (size_t)cpu + 1;
-		int64_t *grown = reallocarray(snapshot->steal_ticks, count, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		for (size_t i = snapshot->cpu_count; i < count; i++)
-			grown[i] = -1;
-		snapshot->steal_ticks = grown;
-		snapshot->cpu_count = count;
-	}
+	if (array_reserve(&snapshot->steal_ticks, &snapshot->cpu_capacity, cpu + 1))
+		return -ENOMEM;
+	while (snapshot->cpu_count <= cpu)
+		snapshot->steal_ticks[snapshot->cpu_count++] = -1;
 	snapshot->steal_ticks[cpu] = ticks;
 	return 0;
 }
 
-/* fs/proc/stat.c: user nice system idle iowait irq softirq steal guest guest_nice, in USER_HZ. */
 static int read_processor_times(struct snapshot *snapshot)
 {
-	char *text, *line, *rest;
+	struct proc_cpu cpu;
+	const char *line;
+	char *text;
 	int error = machine_read("/proc/stat", &text, NULL);
 
 	if (error)
 		return error == -ENOMEM ? error : 0;
-	for (line = strtok_r(text, "\n", &rest); line && !error;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		int64_t field[8];
-		int cpu = -1, at = 0;
-
-		if (strncmp(line, "cpu", 3) != 0)
-			break;
-		if (line[3] != ' ' && sscanf(line, "cpu%d", &cpu) != 1)
-			continue;
-		at = (int)strcspn(line, " ");
-		if (sscanf(line + at,
-			   "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64
-			   " %" SCNd64 " %" SCNd64,
-			   &field[0], &field[1], &field[2], &field[3], &field[4], &field[5],
-			   &field[6], &field[7]) != 8)
-			continue; /* before 2.6.11 there is no steal */
-		if (cpu >= 0) {
-			error = keep_steal(snapshot, cpu, field[7]);
+	for (line = text; !error && proc_next_cpu(&line, &cpu);) {
+		if (cpu.cpu >= 0) {
+			error = keep_steal(snapshot, (size_t)cpu.cpu, cpu.steal_ticks);
 		} else {
-			snapshot->total_steal_ticks = field[7];
-			snapshot->busy_ticks = field[0] + field[1] + field[2] + field[5] + field[6];
+			snapshot->total_steal_ticks = cpu.steal_ticks;
+			snapshot->busy_ticks = cpu.busy_ticks;
 		}
 	}
 	free(text);
@@ -489,37 +448,16 @@ int snapshot_get(const struct snapshot *snapshot, const char *name, int64_t *ret
 
 int64_t snapshot_cpu_steal_ns(int cpu)
 {
-	char buffer[4096], wanted[24];
-	size_t held = 0, wanted_length;
-	int64_t steal = -1;
-	int fd = machine_open("/proc/stat", O_RDONLY);
+	struct proc_cpu found;
+	int64_t steal_ns = -1;
+	const char *line;
+	char *text;
 
-	if (fd < 0)
+	if (cpu < 0 || machine_read("/proc/stat", &text, NULL))
 		return -1;
-	wanted_length = (size_t)snprintf(wanted, sizeof(wanted), "cpu%d ", cpu);
-	for (;;) {
-		ssize_t got = read(fd, buffer + held, sizeof(buffer) - 1 - held);
-		char *line = buffer, *newline;
-
-		if (got <= 0)
-			break;
-		held += (size_t)got;
-		buffer[held] = '\0';
-		while ((newline = strchr(line, '\n'))) {
-			if (strncmp(line, wanted, wanted_length) == 0) {
-				if (sscanf(line + wanted_length,
-					   "%*s %*s %*s %*s %*s %*s %*s %" SCNd64, &steal) == 1)
-					steal *= INT64_C(1000000000) / sysconf(_SC_CLK_TCK);
-				goto out;
-			}
-			if (strncmp(line, "cpu", 3) != 0)
-				goto out; /* the processors come first */
-			line = newline + 1;
-		}
-		held -= (size_t)(line - buffer);
-		memmove(buffer, line, held);
-	}
-out:
-	close(fd);
-	return steal;
+	for (line = text; steal_ns < 0 && proc_next_cpu(&line, &found);)
+		if (found.cpu == cpu)
+			steal_ns = found.steal_ticks * proc_tick_ns();
+	free(text);
+	return steal_ns;
 }

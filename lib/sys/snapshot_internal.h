@@ -18,10 +18,11 @@ struct snapshot_entry {
 };
 
 struct snapshot_process {
-	pid_t pid;
+	pid_t pid, parent;
 	int64_t start_ticks; /* since boot: tells a reused pid */
 	int64_t cpu_ticks;
 	bool ours; /* the caller or a descendant of it */
+	bool kernel_thread;
 	char command[16];
 };
 
@@ -29,7 +30,7 @@ struct snapshot {
 	struct snapshot_entry *entries;
 	size_t count, capacity;
 	int64_t *steal_ticks; /* by CPU number; -1: no such CPU */
-	size_t cpu_count;
+	size_t cpu_count, cpu_capacity;
 	int64_t total_steal_ticks, busy_ticks; /* -1: unknown */
 	int64_t monotonic_ns, boottime_ns, realtime_ns;
 	struct snapshot_process *processes; /* sorted by pid; kernel threads left out */

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "sys/snapshot_internal.h"
 
 /* Where a value of a point comes from. */
@@ -38,7 +40,7 @@ static const struct series_value {
 
 #define VALUES ARRAY_SIZE(series_values)
 #define UNKNOWN INT64_MIN
-#define FIRST_INTERVAL_NS INT64_C(1000000000)
+#define FIRST_INTERVAL_NS NS_PER_S
 
 struct series_point {
 	int64_t when_ns;
@@ -84,38 +86,33 @@ int snapshot_series_open(const struct cgroup *group, struct snapshot_series **re
 	return 0;
 }
 
-static int64_t first_line_value(const char *text, const char *key)
+static int64_t keyed_value(const char *text, const char *key)
 {
-	size_t length = strlen(key);
 	int64_t value;
 
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, length) == 0 && line[length] == ' ')
-			return sscanf(line + length, "%" SCNd64, &value) == 1 ? value : UNKNOWN;
-	}
-	return UNKNOWN;
+	return text_find_int64(text, key, &value) ? UNKNOWN : value;
 }
 
 static int64_t read_value(const struct snapshot_series *series, const struct series_value *wanted)
 {
-	const char *text = series->buffer, *found;
+	const char *text = series->buffer;
+	struct proc_pressure pressure;
+	struct proc_cpu cpu;
 	int64_t value = UNKNOWN;
 
 	if (wanted->key)
-		return first_line_value(text, wanted->key);
+		return keyed_value(text, wanted->key);
 	switch (wanted->file) {
 	case FILE_PRESSURE:
-		found = strstr(text, "full");
-		found = found ? strstr(found, "total=") : NULL;
-		return found && sscanf(found, "total=%" SCNd64, &value) == 1 ? value : UNKNOWN;
-	case FILE_STAT:
-		if (sscanf(text, "cpu %*s %*s %*s %*s %*s %*s %*s %" SCNd64, &value) == 1)
-			return value * 1000 / sysconf(_SC_CLK_TCK);
-		return UNKNOWN;
+		proc_parse_pressure(text, &pressure);
+		return pressure.full_us < 0 ? UNKNOWN : pressure.full_us;
+	case FILE_STAT: /* the sum of all is the first line */
+		return proc_next_cpu(&text, &cpu) && cpu.cpu < 0
+			       ? cpu.steal_ticks * proc_tick_ns() / NS_PER_MS
+			       : UNKNOWN;
 	case FILE_HITS:
 		if (series->version == CGROUP_V2)
-			return first_line_value(text, "max");
+			return keyed_value(text, "max");
 		/* fall through */
 	default:
 		return sscanf(text, "%" SCNd64, &value) == 1 ? value : UNKNOWN;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys/steal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/proc.h"
 
 #define POLLS 1024
 
@@ -26,11 +24,10 @@ struct steal_log {
 struct steal_log *steal_log_new(void)
 {
 	struct steal_log *log = calloc(1, sizeof(*log));
-	long ticks_per_s = sysconf(_SC_CLK_TCK);
 
 	if (!log)
 		return NULL;
-	log->tick_ns = NS_PER_S / (ticks_per_s > 0 ? ticks_per_s : 100);
+	log->tick_ns = proc_tick_ns();
 	log->cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	return log;
 }
@@ -57,27 +54,11 @@ static void thin_out(struct steal_log *log)
 	log->count = kept;
 }
 
-/* Lines "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. */
-static void read_lines(const struct steal_log *log, const char *text, int64_t *steal_ns)
-{
-	const char *line;
-
-	for (line = text; line; line = strchr(line, '\n')) {
-		unsigned int cpu;
-		long long steal;
-
-		line += *line == '\n';
-		if (strncmp(line, "cpu", 3) != 0)
-			return;
-		if (sscanf(line, "cpu%u %*d %*d %*d %*d %*d %*d %*d %lld", &cpu, &steal) == 2 &&
-		    cpu < log->cpus)
-			steal_ns[cpu] = steal * log->tick_ns;
-	}
-}
-
 void steal_log_poll(struct steal_log *log, int64_t now_ns)
 {
+	struct proc_cpu cpu;
 	int64_t *steal_ns;
+	const char *line;
 	char *text;
 
 	if (!log || machine_read("/proc/stat", &text, NULL) < 0)
@@ -86,7 +67,9 @@ void steal_log_poll(struct steal_log *log, int64_t now_ns)
 	if (steal_ns) {
 		for (size_t i = 0; i < log->cpus; i++)
 			steal_ns[i] = -1;
-		read_lines(log, text, steal_ns);
+		for (line = text; proc_next_cpu(&line, &cpu);)
+			if (cpu.cpu >= 0 && (size_t)cpu.cpu < log->cpus)
+				steal_ns[cpu.cpu] = cpu.steal_ticks * log->tick_ns;
 		if (log->count == POLLS)
 			thin_out(log);
 		log->polls[log->count].when_ns = now_ns;
