@@ -117,14 +117,15 @@ static int take_records(const struct arm *arm, struct comparison *comparison,
 
 /* Blocks that stay in the processor's cache, each in two passes, merged: exact where one pass
  * over everything in one sum would not be, and as fast. */
-static void moments(const double *values, size_t count, double scale, struct running *ret_moments)
+static void moments_of(const double *values, size_t count, double scale,
+		       struct moments *ret_moments)
 {
-	running_clear(ret_moments);
+	*ret_moments = (struct moments){0};
 	for (size_t start = 0; start < count; start += 4096) {
 		size_t size = count - start < 4096 ? count - start : 4096;
 		const double *block = values + start;
 		double sum[4] = {0}, square[4] = {0}, shift = block[0] * scale, mean, rest = 0;
-		struct running part = {.count = size};
+		struct moments part = {.count = size};
 
 		for (size_t i = 0; i < size; i++)
 			sum[i & 3] += block[i] * scale - shift;
@@ -138,7 +139,7 @@ static void moments(const double *values, size_t count, double scale, struct run
 		part.mean = shift + mean;
 		part.m2 =
 			square[0] + square[1] + square[2] + square[3] - rest * rest / (double)size;
-		running_merge(ret_moments, &part);
+		moments_merge(ret_moments, &part);
 	}
 }
 
@@ -156,7 +157,7 @@ static double safe_scale(const struct comparison_arm *arm)
 /* Unless @in_order is false, @arm->sorted is still in order of time here. */
 static int describe(struct comparison_arm *arm, bool in_order, double confidence)
 {
-	struct running running;
+	struct moments moments;
 	double scale;
 	int error;
 
@@ -167,12 +168,12 @@ static int describe(struct comparison_arm *arm, bool in_order, double confidence
 	if (error)
 		return error;
 	scale = safe_scale(arm);
-	moments(arm->sorted, arm->count, scale, &running);
+	moments_of(arm->sorted, arm->count, scale, &moments);
 	arm->minimum = arm->sorted[0];
 	arm->maximum = arm->sorted[arm->count - 1];
 	arm->median = series_median(arm->sorted, arm->count);
-	arm->mean = running.mean / scale;
-	arm->stddev = running_stddev(&running) / scale;
+	arm->mean = moments.mean / scale;
+	arm->stddev = moments_stddev(&moments) / scale;
 	if (percentile_interval(arm->sorted, arm->count, 0.5, confidence, &arm->median_ci))
 		arm->median_ci = (struct interval){arm->median, NAN, NAN, confidence};
 	return 0;

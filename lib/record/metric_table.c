@@ -148,12 +148,11 @@ static json_t *values_json(const struct metric_series *series)
 
 static double mean_of(const double *values, size_t count)
 {
-	struct running running;
+	struct moments moments = {0};
 
-	running_clear(&running);
 	for (size_t i = 0; i < count; i++)
-		running_add(&running, values[i]);
-	return running.mean;
+		moments_add(&moments, values[i]);
+	return moments.mean;
 }
 
 static json_t *series_json(const struct metric_series *series)

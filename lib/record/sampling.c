@@ -3,35 +3,19 @@
 
 #include <sched.h>
 
-static void moments_add(struct sampling_moments *moments, uint64_t count_before, int64_t value_ns)
+/* @terms values highest, highest - period, ... in closed form. */
+static struct moments moments_of_series(int64_t highest_ns, int64_t period_ns, uint64_t terms)
 {
-	double delta = (double)value_ns - moments->mean_ns;
+	double n = (double)terms, period = (double)period_ns;
+	double lowest = (double)(highest_ns - (int64_t)(terms - 1) * period_ns);
 
-	moments->mean_ns += delta / (double)(count_before + 1);
-	moments->m2_ns2 += delta * ((double)value_ns - moments->mean_ns);
-	if (count_before == 0 || value_ns < moments->min_ns)
-		moments->min_ns = value_ns;
-	if (count_before == 0 || value_ns > moments->max_ns)
-		moments->max_ns = value_ns;
-}
-
-/* @terms values highest, highest - period, ...: mean and squares in closed form (Chan et al. 1979).
- */
-static void moments_add_series(struct sampling_moments *moments, uint64_t count_before,
-			       int64_t highest_ns, int64_t period_ns, uint64_t terms)
-{
-	int64_t lowest_ns = highest_ns - (int64_t)(terms - 1) * period_ns;
-	double n = (double)terms, before = (double)count_before;
-	double mean = ((double)highest_ns + (double)lowest_ns) / 2;
-	double m2 = (double)period_ns * (double)period_ns * n * (n * n - 1) / 12;
-	double delta = mean - moments->mean_ns;
-
-	moments->mean_ns += delta * n / (before + n);
-	moments->m2_ns2 += m2 + delta * delta * before * n / (before + n);
-	if (count_before == 0 || lowest_ns < moments->min_ns)
-		moments->min_ns = lowest_ns;
-	if (count_before == 0 || highest_ns > moments->max_ns)
-		moments->max_ns = highest_ns;
+	return (struct moments){
+		.count = terms,
+		.mean = ((double)highest_ns + lowest) / 2,
+		.m2 = period * period * n * (n * n - 1) / 12,
+		.minimum = lowest,
+		.maximum = (double)highest_ns,
+	};
 }
 
 /* By whole buckets: a stall of minutes at 100 us must not keep the loop busy filling it in. */
@@ -74,15 +58,9 @@ static void worst_add(struct sampling_thread *thread, int64_t when_ns, int64_t l
 void sampling_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns)
 {
 	uint64_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
-	double delta = (double)late_ns - thread->mean_ns;
 	int cpu = sched_getcpu();
 
-	thread->mean_ns += delta / (double)(count + 1);
-	thread->m2_ns2 += delta * ((double)late_ns - thread->mean_ns);
-	if (count == 0 || late_ns < thread->min_ns)
-		thread->min_ns = late_ns;
-	if (count == 0 || late_ns > thread->max_ns)
-		thread->max_ns = late_ns;
+	moments_add(&thread->moments, (double)late_ns);
 	histogram_record(&thread->observed, late_ns);
 	if (late_ns > thread->worst_floor_ns)
 		worst_add(thread, when_ns, late_ns, cpu);
@@ -96,10 +74,10 @@ uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns,
 				int64_t raw_late_ns, int64_t period_ns)
 {
 	uint64_t missed = raw_late_ns < period_ns ? 0 : (uint64_t)(raw_late_ns / period_ns);
-	uint64_t before = thread->corrected.total;
+	struct moments passed = moments_of_series(late_ns, period_ns, missed + 1);
 
 	sampling_add(thread, when_ns, late_ns);
-	moments_add_series(&thread->corrected_moments, before, late_ns, period_ns, missed + 1);
+	moments_merge(&thread->corrected_moments, &passed);
 	histogram_add_series(&thread->corrected, late_ns, period_ns, missed + 1);
 	if (missed)
 		atomic_store_explicit(&thread->missed,
@@ -111,6 +89,6 @@ uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns,
 
 void sampling_add_phase(struct sampling_thread *thread, enum sampling_phase phase, int64_t took_ns)
 {
-	moments_add(&thread->phase_moments[phase], thread->phases[phase].total, took_ns);
+	moments_add(&thread->phase_moments[phase], (double)took_ns);
 	histogram_record(&thread->phases[phase], took_ns);
 }

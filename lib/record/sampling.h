@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "stats/histogram.h"
+#include "stats/moments.h"
 
 /*
  * What one sampling thread writes and the supervisor reads while it runs. It lies in memory shared
@@ -15,13 +16,6 @@
 enum sampling_phase { PHASE_MAP, PHASE_POPULATE, PHASE_UNMAP, PHASE_COUNT };
 
 #define SAMPLING_WORST 10
-
-/* Moments (Welford 1962) and exact extremes of a series; its count is that of the histogram beside
- * it. */
-struct sampling_moments {
-	double mean_ns, m2_ns2;
-	int64_t min_ns, max_ns;
-};
 
 /* One of the worst delays, kept with what the thread could tell cheaply. */
 struct sampling_worst {
@@ -51,8 +45,7 @@ struct sampling_thread {
 	_Atomic uint64_t count;
 	_Atomic uint64_t early;	 /* woke before the expiry (kept signed in min, counted here) */
 	_Atomic uint64_t missed; /* deadlines of a fixed schedule that passed while late */
-	int64_t min_ns, max_ns;
-	double mean_ns, m2_ns2;		     /* Welford */
+	struct moments moments;	 /* of all samples, nanoseconds */
 	uint64_t faults_minor, faults_major; /* in the steady state: getrusage(RUSAGE_THREAD) */
 	uint64_t migrations;
 	uint64_t throttle_gaps; /* gaps between samples that look like RT throttling (thp, unpaced)
@@ -60,10 +53,10 @@ struct sampling_thread {
 	int64_t throttle_total_ns;
 	uint64_t thp_hits, thp_misses; /* mappings that did / did not become one huge page */
 	struct sampling_worst
-		worst[SAMPLING_WORST]; /* unordered: smallest is replaced; late_ns 0: unused */
-	int64_t worst_floor_ns;	       /* smallest of worst */
-	struct sampling_moments corrected_moments;	    /* fixed schedule only */
-	struct sampling_moments phase_moments[PHASE_COUNT]; /* thp only */
+		worst[SAMPLING_WORST];	  /* unordered: smallest is replaced; late_ns 0: unused */
+	int64_t worst_floor_ns;		  /* smallest of worst */
+	struct moments corrected_moments; /* fixed schedule only */
+	struct moments phase_moments[PHASE_COUNT]; /* thp only */
 	struct histogram observed;
 	struct histogram corrected; /* fixed schedule only */
 	/* PHASE_COUNT of them, in memory shared at the same address; thp only, NULL else: three

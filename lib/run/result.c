@@ -11,58 +11,28 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-/* Moments of a series with its count, as stats/summary wants them. */
-static struct running running_of(uint64_t count, double mean_ns, double m2_ns2, int64_t min_ns,
-				 int64_t max_ns)
-{
-	struct running running = {
-		.count = count,
-		.mean = mean_ns,
-		.m2 = m2_ns2,
-		.minimum = (double)min_ns,
-		.maximum = (double)max_ns,
-	};
-
-	return running;
-}
-
 /* A series gathered over the threads. */
 struct merged {
 	struct histogram *histogram;
-	struct running running;
-	int64_t min_ns, max_ns;
+	struct moments moments;
 };
 
 static int merged_open(struct merged *merged)
 {
-	memset(merged, 0, sizeof(*merged));
-	running_clear(&merged->running);
-	merged->min_ns = INT64_MAX;
-	merged->max_ns = INT64_MIN;
-	merged->histogram = calloc(1, sizeof(*merged->histogram));
+	*merged = (struct merged){.histogram = calloc(1, sizeof(*merged->histogram))};
 	return merged->histogram ? 0 : -ENOMEM;
 }
 
-static void merged_add(struct merged *merged, const struct histogram *histogram, double mean_ns,
-		       double m2_ns2, int64_t min_ns, int64_t max_ns)
+static void merged_add(struct merged *merged, const struct histogram *histogram,
+		       const struct moments *moments)
 {
-	struct running running;
-
-	if (histogram->total == 0)
-		return;
-	running = running_of(histogram->total, mean_ns, m2_ns2, min_ns, max_ns);
-	running_merge(&merged->running, &running);
+	moments_merge(&merged->moments, moments);
 	histogram_merge(merged->histogram, histogram);
-	if (min_ns < merged->min_ns)
-		merged->min_ns = min_ns;
-	if (max_ns > merged->max_ns)
-		merged->max_ns = max_ns;
 }
 
 static void merged_summary(const struct merged *merged, struct latency_summary *ret_summary)
 {
-	latency_summary_from(merged->histogram, &merged->running, merged->min_ns, merged->max_ns,
-			     ret_summary);
+	latency_summary_from(merged->histogram, &merged->moments, ret_summary);
 }
 
 static int fill_latency(struct run *run)
@@ -79,8 +49,7 @@ static int fill_latency(struct run *run)
 	for (size_t i = 0; i < count; i++) {
 		const struct sampling_thread *thread = sampler_thread(run->sampler, i);
 
-		merged_add(&observed, &thread->observed, thread->mean_ns, thread->m2_ns2,
-			   thread->min_ns, thread->max_ns);
+		merged_add(&observed, &thread->observed, &thread->moments);
 		early += thread->early;
 		missed += thread->missed;
 	}
@@ -108,10 +77,8 @@ static int fill_corrected(struct run *run)
 	sampler_threads(run->sampler, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct sampling_thread *thread = sampler_thread(run->sampler, i);
-		const struct sampling_moments *moments = &thread->corrected_moments;
 
-		merged_add(&corrected, &thread->corrected, moments->mean_ns, moments->m2_ns2,
-			   moments->min_ns, moments->max_ns);
+		merged_add(&corrected, &thread->corrected, &thread->corrected_moments);
 	}
 	merged_summary(&corrected, &run->record->corrected);
 	run->record->corrected.early = run->record->latency.early;
@@ -137,10 +104,8 @@ static int fill_phases(struct run *run)
 			return error;
 		for (size_t i = 0; i < count; i++) {
 			const struct sampling_thread *thread = sampler_thread(run->sampler, i);
-			const struct sampling_moments *moments = &thread->phase_moments[phase];
 
-			merged_add(&merged, &thread->phases[phase], moments->mean_ns,
-				   moments->m2_ns2, moments->min_ns, moments->max_ns);
+			merged_add(&merged, &thread->phases[phase], &thread->phase_moments[phase]);
 		}
 		merged_summary(&merged, &run->record->phases[phase]);
 		free(merged.histogram);
@@ -164,8 +129,8 @@ static int fill_igt(struct run *run)
 
 		if (thread->count == 0)
 			continue;
-		maxima[used++] = (double)thread->max_ns / 1e3;
-		mean_sum += thread->mean_ns / 1e3;
+		maxima[used++] = thread->moments.maximum / 1e3;
+		mean_sum += thread->moments.mean / 1e3;
 	}
 	if (used > 0) {
 		record->igt_mean_us = mean_sum / (double)used;
@@ -213,8 +178,8 @@ static int fill_per_cpu(struct run *run)
 		record->per_cpu[i] = (struct record_cpu){
 			.cpu = thread->cpu,
 			.count = thread->count,
-			.mean_us = thread->count ? thread->mean_ns / 1e3 : NAN,
-			.max_us = thread->count ? (double)thread->max_ns / 1e3 : NAN,
+			.mean_us = thread->count ? thread->moments.mean / 1e3 : NAN,
+			.max_us = thread->count ? thread->moments.maximum / 1e3 : NAN,
 			.steal_ms = json_is_integer(cpu_steal) ? json_integer_value(cpu_steal) : -1,
 			.minflt = (int64_t)thread->faults_minor,
 			.majflt = (int64_t)thread->faults_major,

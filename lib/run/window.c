@@ -38,8 +38,8 @@ static void tell_progress(struct run *run, enum run_stage stage, int64_t left_ns
 			const struct sampling_thread *thread = sampler_thread(run->sampler, i);
 
 			histogram_merge(merged, &thread->observed);
-			if (thread->count && thread->max_ns > progress.max_ns)
-				progress.max_ns = thread->max_ns;
+			if (thread->count && (int64_t)thread->moments.maximum > progress.max_ns)
+				progress.max_ns = (int64_t)thread->moments.maximum;
 		}
 		if (merged && merged->total) {
 			progress.samples = merged->total;
@@ -221,7 +221,8 @@ static bool above_threshold(struct run *run)
 	for (size_t i = 0; i < count; i++) {
 		const struct sampling_thread *thread = sampler_thread(run->sampler, i);
 
-		if (thread->count && thread->max_ns > run->settings->break_above_ns)
+		if (thread->count &&
+		    (int64_t)thread->moments.maximum > run->settings->break_above_ns)
 			return true;
 	}
 	return false;

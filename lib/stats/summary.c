@@ -5,50 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void running_clear(struct running *running)
-{
-	*running = (struct running){.minimum = INFINITY, .maximum = -INFINITY};
-}
-
-void running_add(struct running *running, double value)
-{
-	double delta = value - running->mean;
-
-	running->count++;
-	running->mean += delta / running->count;
-	running->m2 += delta * (value - running->mean);
-	if (value < running->minimum)
-		running->minimum = value;
-	if (value > running->maximum)
-		running->maximum = value;
-}
-
-void running_merge(struct running *into, const struct running *from)
-{
-	double delta, total;
-
-	if (!from->count)
-		return;
-	if (!into->count) {
-		*into = *from;
-		return;
-	}
-	delta = from->mean - into->mean;
-	total = (double)into->count + (double)from->count;
-	into->mean += delta * (from->count / total);
-	into->m2 += from->m2 + delta * delta * (into->count * (from->count / total));
-	into->count += from->count;
-	if (from->minimum < into->minimum)
-		into->minimum = from->minimum;
-	if (from->maximum > into->maximum)
-		into->maximum = from->maximum;
-}
-
-double running_stddev(const struct running *running)
-{
-	return running->count < 2 ? NAN : sqrt(running->m2 / (running->count - 1));
-}
-
 /* -1 when the count has fewer than one sample beyond the percentile. */
 static int64_t supported(const struct histogram *histogram, unsigned int per_ten_thousand,
 			 int64_t max_ns)
@@ -60,16 +16,17 @@ static int64_t supported(const struct histogram *histogram, unsigned int per_ten
 	return histogram_percentile(histogram, per_ten_thousand / 10000.0, max_ns);
 }
 
-void latency_summary_from(const struct histogram *histogram, const struct running *moments,
-			  int64_t min_ns, int64_t max_ns, struct latency_summary *ret_summary)
+void latency_summary_from(const struct histogram *histogram, const struct moments *moments,
+			  struct latency_summary *ret_summary)
 {
 	uint64_t count = histogram->total;
+	int64_t max_ns = (int64_t)moments->maximum;
 
 	*ret_summary = (struct latency_summary){
 		.count = count,
 		.mean_ns = moments->count ? moments->mean : NAN,
-		.stddev_ns = running_stddev(moments),
-		.min_ns = count ? min_ns : INT64_MIN,
+		.stddev_ns = moments_stddev(moments),
+		.min_ns = count ? (int64_t)moments->minimum : INT64_MIN,
 		.max_ns = count ? max_ns : INT64_MIN,
 		.p50_ns = supported(histogram, 5000, max_ns),
 		.p90_ns = supported(histogram, 9000, max_ns),

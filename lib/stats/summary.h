@@ -6,18 +6,7 @@
 #include <stdint.h>
 
 #include "stats/histogram.h"
-
-/* Mean and variance in one pass (Welford 1962; merge: Chan, Golub, LeVeque 1979). */
-struct running {
-	uint64_t count;
-	double mean, m2;
-	double minimum, maximum;
-};
-
-void running_clear(struct running *running);
-void running_add(struct running *running, double value);
-void running_merge(struct running *into, const struct running *from);
-double running_stddev(const struct running *running); /* n - 1; NaN below two */
+#include "stats/moments.h"
 
 /* Latencies of one run or one phase, nanoseconds; what a record's "latency" holds. */
 struct latency_summary {
@@ -31,10 +20,10 @@ struct latency_summary {
 
 /*
  * Percentiles from the histogram; one that the count cannot support (fewer than 1 / (1 - p)
- * samples) is -1. Moments from @moments.
+ * samples) is -1. @moments: of the same samples.
  */
-void latency_summary_from(const struct histogram *histogram, const struct running *moments,
-			  int64_t min_ns, int64_t max_ns, struct latency_summary *ret_summary);
+void latency_summary_from(const struct histogram *histogram, const struct moments *moments,
+			  struct latency_summary *ret_summary);
 
 /* As IGT's igt_stats: over a handful of per-CPU values, see docs/method.md. */
 double igt_trimean_or_mean(const double *values, size_t count);

@@ -127,11 +127,11 @@ static void phases_add_up_to_the_sample(void **state)
 	assert_int_equal(atomic_load(&shared->count), probe->emitted_count);
 	for (int phase = 0; phase < PHASE_COUNT; phase++) {
 		assert_int_equal(shared->phases[phase].total, probe->emitted_count);
-		assert_true(shared->phase_moments[phase].min_ns > 0);
-		sum_ns += shared->phase_moments[phase].mean_ns;
+		assert_true(shared->phase_moments[phase].minimum > 0);
+		sum_ns += shared->phase_moments[phase].mean;
 	}
 	/* no clock cost is taken off here, so that the parts are the whole */
-	assert_true(sum_ns > shared->mean_ns - 1 && sum_ns < shared->mean_ns + 1);
+	assert_true(sum_ns > shared->moments.mean - 1 && sum_ns < shared->moments.mean + 1);
 	assert_int_equal(shared->thp_hits + shared->thp_misses, probe->emitted_count);
 	assert_int_equal(atomic_load(&shared->waiting_since_ns), 0);
 	probe_free(probe);
@@ -248,7 +248,7 @@ static void throttling_is_seen_and_counted(void **state)
 		print_message("# %llu gaps, %lld us in all, longest sample %lld us\n",
 			      (unsigned long long)shared->throttle_gaps,
 			      (long long)shared->throttle_total_ns / 1000,
-			      (long long)shared->max_ns / 1000);
+			      (long long)(shared->moments.maximum / 1000));
 		right = shared->throttle_gaps >= 1 && shared->throttle_total_ns > 20 * NS_PER_MS &&
 			shared->throttle_total_ns < 500 * NS_PER_MS;
 		probe_free(probe);

@@ -178,8 +178,8 @@ static void early_wake_is_counted_and_negative(void **state)
 	}
 	probe_stop(probe);
 	assert_true(atomic_load(&probe->shared->early) > 0);
-	assert_true(probe->shared->min_ns < 0);
-	assert_true(probe->shared->min_ns > -2 * NS_PER_MS);
+	assert_true(probe->shared->moments.minimum < 0);
+	assert_true(probe->shared->moments.minimum > -2 * NS_PER_MS);
 	probe_free(probe);
 }
 
@@ -194,7 +194,7 @@ static void stray_signals_do_not_wake_the_fixed_schedule(void **state)
 	}
 	probe_stop(probe);
 	assert_int_equal(atomic_load(&probe->shared->early), 0);
-	assert_true(probe->shared->min_ns >= 0);
+	assert_true(probe->shared->moments.minimum >= 0);
 	assert_in_range(atomic_load(&probe->shared->count), 1, 12);
 	probe_free(probe);
 }
@@ -252,8 +252,8 @@ static void clock_cost_is_taken_off(void **state)
 	clock_sleep_for(100 * NS_PER_MS);
 	probe_stop(probe);
 	assert_true(atomic_load(&probe->shared->count) > 0);
-	assert_true(probe->shared->min_ns >= -NS_PER_S);
-	assert_true(probe->shared->min_ns < -900 * NS_PER_MS);
+	assert_true(probe->shared->moments.minimum >= -NS_PER_S);
+	assert_true(probe->shared->moments.minimum < -900 * NS_PER_MS);
 	assert_int_equal(atomic_load(&probe->shared->early), 0);
 	probe_free(probe);
 }

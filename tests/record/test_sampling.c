@@ -44,10 +44,10 @@ static void keeps_exact_moments_and_extremes(void **state)
 		squares += ((double)values_ns[i] - mean) * ((double)values_ns[i] - mean);
 	assert_int_equal(atomic_load(&thread->count), n);
 	assert_int_equal(thread->observed.total, n);
-	assert_int_equal(thread->min_ns, -3);
-	assert_int_equal(thread->max_ns, 675 * NS_PER_S);
-	assert_true(fabs(thread->mean_ns - mean) < 1e-6 * mean);
-	assert_true(fabs(thread->m2_ns2 - squares) < 1e-9 * squares);
+	assert_int_equal((int64_t)thread->moments.minimum, -3);
+	assert_int_equal((int64_t)thread->moments.maximum, 675 * NS_PER_S);
+	assert_true(fabs(thread->moments.mean - mean) < 1e-6 * mean);
+	assert_true(fabs(thread->moments.m2 - squares) < 1e-9 * squares);
 }
 
 static void all_negative_series_has_a_negative_maximum(void **state)
@@ -56,8 +56,8 @@ static void all_negative_series_has_a_negative_maximum(void **state)
 
 	sampling_add(thread, 1, -20);
 	sampling_add(thread, 2, -10);
-	assert_int_equal(thread->min_ns, -20);
-	assert_int_equal(thread->max_ns, -10);
+	assert_int_equal((int64_t)thread->moments.minimum, -20);
+	assert_int_equal((int64_t)thread->moments.maximum, -10);
 }
 
 static void worst_holds_the_ten_largest(void **state)
@@ -123,9 +123,10 @@ static void correction_is_the_arithmetic_series(void **state)
 	assert_memory_equal(&thread->corrected, naive, sizeof(*naive));
 	mean = sum / (double)naive->total;
 	m2 = squares - mean * sum;
-	assert_true(fabs(thread->corrected_moments.mean_ns - mean) < 1e-9 * mean);
-	assert_true(fabs(thread->corrected_moments.m2_ns2 - m2) < 1e-6 * m2);
-	assert_int_equal(thread->corrected_moments.max_ns, thread->max_ns);
+	assert_true(fabs(thread->corrected_moments.mean - mean) < 1e-9 * mean);
+	assert_true(fabs(thread->corrected_moments.m2 - m2) < 1e-6 * m2);
+	assert_int_equal((int64_t)thread->corrected_moments.maximum,
+			 (int64_t)thread->moments.maximum);
 	free(naive);
 }
 
@@ -137,8 +138,8 @@ static void eleven_minutes_at_100us_are_filled_in_at_once(void **state)
 
 	assert_int_equal(missed, 6750000);
 	assert_int_equal(thread->corrected.total, 6750001);
-	assert_int_equal(thread->corrected_moments.min_ns, 0);
-	assert_true(fabs(thread->corrected_moments.mean_ns - 337.5e9) < 1);
+	assert_int_equal((int64_t)thread->corrected_moments.minimum, 0);
+	assert_true(fabs(thread->corrected_moments.mean - 337.5e9) < 1);
 }
 
 static void early_wake_misses_nothing(void **state)
@@ -147,7 +148,7 @@ static void early_wake_misses_nothing(void **state)
 
 	assert_int_equal(sampling_add_scheduled(thread, 0, -500, -470, 1000), 0);
 	assert_int_equal(thread->corrected.total, 1);
-	assert_int_equal(thread->corrected_moments.min_ns, -500);
+	assert_int_equal((int64_t)thread->corrected_moments.minimum, -500);
 	/* the cost of the clock decides neither way what was missed */
 	assert_int_equal(sampling_add_scheduled(thread, 0, 970, 1000, 1000), 1);
 	assert_int_equal(thread->corrected.total, 3);
@@ -171,9 +172,9 @@ static void phases_count_apart(void **state)
 	sampling_add_phase(thread, PHASE_POPULATE, 100);
 	assert_int_equal(thread->phases[PHASE_POPULATE].total, 2);
 	assert_int_equal(thread->phases[PHASE_MAP].total, 0);
-	assert_int_equal(thread->phase_moments[PHASE_POPULATE].min_ns, 100);
-	assert_int_equal(thread->phase_moments[PHASE_POPULATE].max_ns, 300);
-	assert_true(fabs(thread->phase_moments[PHASE_POPULATE].mean_ns - 200) < 1e-9);
+	assert_int_equal((int64_t)thread->phase_moments[PHASE_POPULATE].minimum, 100);
+	assert_int_equal((int64_t)thread->phase_moments[PHASE_POPULATE].maximum, 300);
+	assert_true(fabs(thread->phase_moments[PHASE_POPULATE].mean - 200) < 1e-9);
 	free(thread->phases);
 }
 

@@ -14,18 +14,18 @@ static void nist_numacc(void **state)
 {
 	static const double centres[] = {1.2, 1000000.2, 10000000.2};
 	static const double tolerances[] = {1e-14, 2e-9, 2e-8}; /* what the doubles hold of 0.1 */
-	struct running running;
+	struct moments running;
 
-	running_clear(&running);
-	running_add(&running, 10000001);
-	running_add(&running, 10000003);
-	running_add(&running, 10000002);
+	running = (struct moments){0};
+	moments_add(&running, 10000001);
+	moments_add(&running, 10000003);
+	moments_add(&running, 10000002);
 	assert_float_equal(running.mean, 10000002, 0);
-	assert_float_equal(running_stddev(&running), 1, 0);
+	assert_float_equal(moments_stddev(&running), 1, 0);
 	for (size_t set = 0; set < COUNT(centres); set++) {
 		double values[1001];
 
-		running_clear(&running);
+		running = (struct moments){0};
 		for (int i = 0; i < 1001; i++) {
 			/* As the files are read: the nearest double to the decimal. */
 			values[i] = rint((centres[set] + (i == 0  ? 0
@@ -33,10 +33,10 @@ static void nist_numacc(void **state)
 								  : 0.1)) *
 					 10) /
 				    10;
-			running_add(&running, values[i]);
+			moments_add(&running, values[i]);
 		}
 		assert_close(running.mean, centres[set], 1e-15);
-		assert_float_equal(running_stddev(&running), 0.1, tolerances[set]);
+		assert_float_equal(moments_stddev(&running), 0.1, tolerances[set]);
 		assert_float_equal(series_lag1(values, 1001), -0.999, tolerances[set] * 100);
 	}
 }
@@ -44,25 +44,25 @@ static void nist_numacc(void **state)
 static void moments_of_few(void **state)
 {
 	double tip[120], *same = tip;
-	struct running running, left, right;
+	struct moments running, left, right;
 
-	running_clear(&running);
-	assert_true(isnan(running_stddev(&running)));
-	running_add(&running, 3);
-	assert_true(isnan(running_stddev(&running)));
+	running = (struct moments){0};
+	assert_true(isnan(moments_stddev(&running)));
+	moments_add(&running, 3);
+	assert_true(isnan(moments_stddev(&running)));
 	assert_float_equal(running.minimum, 3, 0);
 	assert_float_equal(running.maximum, 3, 0);
 	load_series("tip-mean", tip, 120);
-	running_clear(&running);
-	running_clear(&left);
-	running_clear(&right);
+	running = (struct moments){0};
+	left = (struct moments){0};
+	right = (struct moments){0};
 	for (int i = 0; i < 120; i++) {
-		running_add(&running, tip[i]);
-		running_add(i < 37 ? &left : &right, tip[i]);
+		moments_add(&running, tip[i]);
+		moments_add(i < 37 ? &left : &right, tip[i]);
 	}
-	assert_same(running_stddev(&running), GOLDEN_SD_SEED);
-	running_merge(&left, &right);
-	assert_same(running_stddev(&left), GOLDEN_SD_SEED);
+	assert_same(moments_stddev(&running), GOLDEN_SD_SEED);
+	moments_merge(&left, &right);
+	assert_same(moments_stddev(&left), GOLDEN_SD_SEED);
 	assert_same(left.mean, running.mean);
 	assert_int_equal(left.count, 120);
 	assert_same(series_lag1(tip, 120), GOLDEN_LAG1_SEED);
@@ -101,17 +101,17 @@ static void percentiles_and_summary(void **state)
 	struct histogram *histogram = calloc(1, sizeof(*histogram)),
 			 *other = calloc(1, sizeof(*other));
 	struct latency_summary summary;
-	struct running moments;
+	struct moments moments;
 
 	assert_int_equal(histogram_percentile(histogram, 0.5, 100), -1);
-	running_clear(&moments);
-	latency_summary_from(histogram, &moments, 0, 0, &summary);
+	moments = (struct moments){0};
+	latency_summary_from(histogram, &moments, &summary);
 	assert_true(isnan(summary.mean_ns) && isnan(summary.stddev_ns));
 	assert_true(summary.min_ns == INT64_MIN && summary.max_ns == INT64_MIN);
 	assert_int_equal(summary.p50_ns, -1);
 	for (int value = 1; value <= 1000; value++) {
 		histogram_record(value % 2 ? histogram : other, value);
-		running_add(&moments, value);
+		moments_add(&moments, value);
 	}
 	histogram_merge(histogram, other);
 	assert_int_equal(histogram->total, 1000);
@@ -119,7 +119,7 @@ static void percentiles_and_summary(void **state)
 	assert_int_equal(histogram_percentile(histogram, 0.1, 1000), 100);
 	assert_int_equal(histogram_percentile(histogram, 1, 1000), 1000); /* not the bucket's top */
 	assert_int_equal(histogram_percentile(histogram, NAN, 1000), -1);
-	latency_summary_from(histogram, &moments, 1, 1000, &summary);
+	latency_summary_from(histogram, &moments, &summary);
 	assert_in_range(summary.p50_ns, 500, 503);
 	assert_in_range(summary.p99_9_ns, 999, 1000);
 	assert_int_equal(summary.p99_99_ns, -1); /* 1000 samples cannot say */

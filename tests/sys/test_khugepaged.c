@@ -6,7 +6,8 @@
 #include "base/file.h"
 #include "sys/khugepaged.h"
 
-#define STAT(pid, name, flags) #pid " (" name ") S 2 0 0 0 -1 " flags " 0 0 0 0 0 12 0 0 39 19 1\n"
+#define STAT(pid, name, flags) \
+#pid " (" name ") S 2 0 0 0 -1 " flags " 0 0 0 0 0 12 0 0 39 19 1 0 99 0\n"
 
 static int set_up(void **state)
 {
