@@ -280,34 +280,6 @@ int run_list_read_text(struct run_list *list, const char *name, const char *text
 	return error;
 }
 
-int run_list_add_plain(struct run_list *list, const char *uuid, uint64_t content,
-		       const char *source, const char *commit_fields, const char *series_fields,
-		       double value, int64_t started_us, uint8_t purpose)
-{
-	struct run run = {.state = RUN_VALID,
-			  .purpose = purpose,
-			  .value_count = 1,
-			  .content = content,
-			  .started_us = started_us};
-	uint32_t series = 0;
-	int error = reserve(list, 1);
-
-	snprintf(run.uuid, sizeof(run.uuid), "%s", uuid);
-	if (!error)
-		error = intern_add(&list->sources, source, strlen(source), &run.source);
-	if (!error)
-		error = intern_add(&list->commits, commit_fields, strlen(commit_fields),
-				   &run.commit);
-	if (!error)
-		error = intern_add(&list->series, series_fields, strlen(series_fields), &series);
-	if (error)
-		return error;
-	run.first_value = list->value_count;
-	list->values[list->value_count++] = (struct run_value){series, value};
-	list->runs[list->count++] = run;
-	return 0;
-}
-
 /* --- files --- */
 
 /* Regular files are mapped: a gigabyte of records takes no memory of its own. */

@@ -62,10 +62,6 @@ int run_list_read(struct run_list *list, const char *path, const struct run_labe
 /* The same from memory; @name stands in messages. */
 int run_list_read_text(struct run_list *list, const char *name, const char *text, size_t size,
 		       const struct run_labels *labels, struct message *message);
-/* One run that is no record (import): @fields as of a series without the value. */
-int run_list_add_plain(struct run_list *list, const char *uuid, uint64_t content,
-		       const char *source, const char *commit_fields, const char *series_fields,
-		       double value, int64_t started_us, uint8_t purpose);
 void run_list_free(struct run_list *list);
 
 /* Sorts out ids that occur twice: -EEXIST, or drops the second when it is the same. */

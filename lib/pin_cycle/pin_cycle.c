@@ -34,11 +34,6 @@
 #define PAGEOUT_MOST (UINT64_C(16) << 20)
 #define NEIGHBOURS_MOST 0.10
 
-bool pin_cycle_stopping(const struct pin_cycle *cycle)
-{
-	return cycle->settings->interrupted && *cycle->settings->interrupted;
-}
-
 void pin_cycle_progress(const struct pin_cycle *cycle, const char *format, ...)
 {
 	char text[160];

@@ -38,7 +38,6 @@ struct pin_cycle {
 	bool has_swap;
 };
 
-bool pin_cycle_stopping(const struct pin_cycle *cycle);
 void pin_cycle_progress(const struct pin_cycle *cycle, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -113,39 +113,11 @@ static long double log_lower(long double x, long double complement, long double 
 	return log1pl(-expl(beta_log_small(complement, x, b, a)));
 }
 
-double beta_log_lower(double x, double a, double b)
-{
-	if (!(x >= 0 && x <= 1 && a > 0 && b > 0))
-		return NAN;
-	return (double)log_lower(x, 1.0L - x, a, b);
-}
-
 double beta_lower(double x, double a, double b)
 {
 	if (!(x >= 0 && x <= 1 && a > 0 && b > 0))
 		return NAN;
 	return (double)expl(log_lower(x, 1.0L - x, a, b));
-}
-
-double beta_quantile(double p, double a, double b)
-{
-	double low = 0, high = 1;
-
-	if (!(p >= 0 && p <= 1))
-		return NAN;
-	if (p == 0 || p == 1)
-		return p;
-	for (int step = 0; step < 1200 && high - low > 4e-16 * high; step++) {
-		double half = low + (high - low) / 2;
-
-		if (half <= low || half >= high)
-			break;
-		if (beta_lower(half, a, b) < p)
-			low = half;
-		else
-			high = half;
-	}
-	return low + (high - low) / 2;
 }
 
 double binomial_at_least(uint64_t successes, uint64_t trials, double p)

@@ -12,10 +12,8 @@ double normal_log_upper(double z);
 /* z with P(Z > z) = exp(log_p); log_p below 0. */
 double normal_upper_quantile(double log_p);
 
-/* Regularised incomplete beta I_x(a, b), its logarithm, and x with I_x(a, b) = p. a, b > 0. */
+/* Regularised incomplete beta I_x(a, b); a, b > 0. */
 double beta_lower(double x, double a, double b);
-double beta_log_lower(double x, double a, double b);
-double beta_quantile(double p, double a, double b);
 
 /* Binomial tails, P(X <= successes) and P(X >= successes). */
 double binomial_at_most(uint64_t successes, uint64_t trials, double p);

@@ -28,11 +28,6 @@ int64_t histogram_highest(size_t index)
 	return histogram_lowest(index + 1) - 1;
 }
 
-void histogram_clear(struct histogram *histogram)
-{
-	memset(histogram, 0, sizeof(*histogram));
-}
-
 void histogram_merge(struct histogram *into, const struct histogram *from)
 {
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)

@@ -55,7 +55,6 @@ struct histogram_sparse {
 
 void histogram_merge_sparse(struct histogram *into, const struct histogram_sparse *from);
 
-void histogram_clear(struct histogram *histogram);
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
 /*

@@ -38,39 +38,25 @@ struct shift {
 #define SHIFT_QUANTILES 20000
 int shift_estimate(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
 		   double confidence, struct shift *ret_shift);
-const char *shift_method_name(enum shift_method method);
 
 /*
- * P(a > b) + P(a = b) / 2 = u / (n m): how often a run of a is greater than one of b. Interval:
- * variance of the placements (Brunner & Munzel 2000, DeLong 1988) on the logit scale with
- * Student's t; where the series separate completely, Clopper-Pearson's bound for the smaller
- * size. Bounds NaN below two values a side.
+ * rank_test(), and P(a > b) + P(a = b) / 2 = u / (n m): how often a run of a is greater than one of
+ * b. Interval: variance of the placements (Brunner & Munzel 2000, DeLong 1988) on the logit scale
+ * with Student's t; where the series separate completely, Clopper-Pearson's bound for the smaller
+ * size. Bounds NaN below two values a side. -EINVAL, -ENOMEM as rank_test().
  */
-int superiority(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
-		double confidence, struct interval *ret_interval);
-
-/* rank_test() and superiority() in one walk through both series, for long ones. */
 int rank_and_superiority(const double *sorted_a, size_t count_a, const double *sorted_b,
 			 size_t count_b, double confidence, struct rank_test *ret_test,
 			 struct interval *ret_interval);
 
-/* Two-sided p of the Brunner-Munzel test (t distribution), as scipy.stats.brunnermunzel. -EDOM:
- * complete separation or all equal: undefined. */
-int brunner_munzel(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
-		   double *ret_statistic, double *ret_p);
-
 /*
  * Order-statistic interval of the value at @fraction (0.5 = median) of one series: distribution
  * free, coverage at least @confidence by the binomial. estimate: the ceil(n x fraction)-th value,
- * the median the usual one. -ERANGE, when n is too small for an interval on that side: n < the
- * count of percentile_least_count(); then ret has estimate NaN too (refused, not guessed).
+ * the median the usual one. -ERANGE when the values are too few for a bound on each side: fewer
+ * than ln((1 - confidence) / 2) / ln(max(fraction, 1 - fraction)), 3688 for p99.9 at 95%.
  */
 int percentile_interval(const double *sorted, size_t count, double fraction, double confidence,
 			struct interval *ret_interval);
-
-/* Fewest values for which the interval above exists: n >= ln((1 - confidence) / 2) / ln(p) with
- * p = max(fraction, 1 - fraction): 3688 for p99.9 at 95%. */
-size_t percentile_least_count(double fraction, double confidence);
 
 enum equivalence {
 	EQUIVALENCE_WITHIN, /* the interval lies within the least effect: equivalent */

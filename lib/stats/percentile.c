@@ -13,16 +13,6 @@ static bool within_tail(double chance, double confidence)
 	return chance <= (1 - confidence) / 2 * (1 + 1e-12);
 }
 
-size_t percentile_least_count(double fraction, double confidence)
-{
-	double rarer = fmax(fraction, 1 - fraction), count;
-
-	if (!(fraction > 0 && fraction < 1) || !(confidence > 0 && confidence < 1))
-		return SIZE_MAX;
-	count = ceil(log((1 - confidence) / 2) / log(rarer) - 1e-9);
-	return count < 1 ? 1 : (size_t)count;
-}
-
 /* Largest r with P(fewer than r values lie below the percentile) within the tail; 0: none. */
 static size_t lower_place(size_t count, double fraction, double confidence)
 {
@@ -63,7 +53,6 @@ int percentile_interval(const double *sorted, size_t count, double fraction, dou
 	if (!count || !(fraction > 0 && fraction < 1) || !(confidence > 0 && confidence < 1) ||
 	    series_check(sorted, count, true))
 		return -EINVAL;
-	*ret_interval = (struct interval){NAN, NAN, NAN, confidence};
 	low = lower_place(count, fraction, confidence);
 	high = upper_place(count, fraction, confidence);
 	if (!low || high > count)
@@ -71,8 +60,11 @@ int percentile_interval(const double *sorted, size_t count, double fraction, dou
 	place = (size_t)ceil((double)count * fraction * (1 - 0x1p-52));
 	if (place < 1)
 		place = 1;
-	ret_interval->estimate = fraction == 0.5 ? series_median(sorted, count) : sorted[place - 1];
-	ret_interval->low = sorted[low - 1];
-	ret_interval->high = sorted[high - 1];
+	*ret_interval = (struct interval){
+		.estimate = fraction == 0.5 ? series_median(sorted, count) : sorted[place - 1],
+		.low = sorted[low - 1],
+		.high = sorted[high - 1],
+		.confidence = confidence,
+	};
 	return 0;
 }

@@ -27,7 +27,7 @@ struct merged_order {
 void merged_order_walk(const double *a, size_t count_a, const double *b, size_t count_b,
 		       struct merged_order *ret_order);
 
-/* superiority() of two series that were checked and walked; 0 < confidence < 1. */
+/* P(a > b) + P(a = b) / 2 of two series that were checked and walked; 0 < confidence < 1. */
 struct interval;
 void superiority_of_order(const struct merged_order *order, size_t count_a, size_t count_b,
 			  double confidence, struct interval *ret_interval);

@@ -207,39 +207,6 @@ int sequential_look_all(const struct sequential *sequential, struct sequential_p
 	return 0;
 }
 
-void sign_process_add(struct sign_process *process, double a, double b)
-{
-	if (a > b)
-		process->greater++;
-	else if (a < b)
-		process->less++;
-	else
-		process->equal++;
-}
-
-static double log_beta(double a, double b)
-{
-	int sign;
-
-	return (double)(lgammal_r(a, &sign) + lgammal_r(b, &sign) - lgammal_r(a + b, &sign));
-}
-
-double sign_process_log_e(const struct sign_process *process)
-{
-	double greater = (double)process->greater, less = (double)process->less;
-
-	/* Mean over the chance of "greater" of the likelihood, against that of a fair coin. */
-	return log_beta(greater + 0.5, less + 0.5) - log_beta(0.5, 0.5) + (greater + less) * log(2);
-}
-
-enum sequential_verdict sign_process_verdict(const struct sign_process *process, double alpha,
-					     size_t pairs)
-{
-	if (!(alpha > 0) || !pairs || sign_process_log_e(process) < log((double)pairs) - log(alpha))
-		return SEQUENTIAL_UNDECIDED;
-	return process->greater > process->less ? SEQUENTIAL_SLOWER : SEQUENTIAL_FASTER;
-}
-
 bool interval_precise(const struct interval *interval, double target)
 {
 	double half_width = interval->high / 2 - interval->low / 2;

@@ -83,21 +83,6 @@ int sequential_look(const struct sequential *sequential, size_t open, const doub
 const char *sequential_verdict_name(enum sequential_verdict verdict); /* "slower", ... */
 
 /*
- * Without a cap on the runs: e-process of the signs of a - b in each block (ties left out),
- * a bet mixed over Beta(1/2, 1/2). Under no difference its expectation is at most 1 at any
- * stopping time, so "E >= pairs / alpha" errs with probability alpha at most, at any number of
- * looks (Ville 1939; Shekhar & Ramdas, arXiv 2112.09162). Slower to decide than the boundary above.
- */
-struct sign_process {
-	size_t greater, less, equal; /* blocks with a > b, a < b, a = b */
-};
-
-void sign_process_add(struct sign_process *process, double a, double b);
-double sign_process_log_e(const struct sign_process *process);
-enum sequential_verdict sign_process_verdict(const struct sign_process *process, double alpha,
-					     size_t pairs);
-
-/*
  * Another rule, "--target-ci 5%": enough is measured when half the width of the interval is at most
  * @target x |estimate|. It stops on precision, never on an outcome, and claims no difference.
  * false while a bound is NaN.

@@ -13,19 +13,6 @@
 
 #define EXACT_BELOW 50 /* as R: exact interval when both sizes are below, and nothing is tied */
 
-const char *shift_method_name(enum shift_method method)
-{
-	switch (method) {
-	case SHIFT_EXACT:
-		return "exact";
-	case SHIFT_NORMAL:
-		return "normal approximation";
-	case SHIFT_COMPRESSED:
-		return "normal approximation on quantiles";
-	}
-	return "unknown";
-}
-
 /* Two ascending series and the sizes that they stand for (more, when they are compressed). */
 struct sides {
 	const double *a, *b;

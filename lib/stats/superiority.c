@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/interval.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "stats/distribution.h"
 #include "stats/placement.h"
-#include "stats/series.h"
 
 /* Variance of the share of superior pairs, by parts, and its degrees of freedom. */
 struct spread {
@@ -41,16 +39,6 @@ static struct spread spread_of(const struct merged_order *order, size_t count_a,
 	return spread;
 }
 
-static int walk(const double *a, size_t count_a, const double *b, size_t count_b,
-		struct merged_order *ret_order)
-{
-	if (!count_a || !count_b || series_check(a, count_a, true) ||
-	    series_check(b, count_b, true))
-		return -EINVAL;
-	merged_order_walk(a, count_a, b, count_b, ret_order);
-	return 0;
-}
-
 void superiority_of_order(const struct merged_order *order, size_t count_a, size_t count_b,
 			  double confidence, struct interval *ret_interval)
 {
@@ -78,36 +66,4 @@ void superiority_of_order(const struct merged_order *order, size_t count_a, size
 	interval.low = 1 / (1 + exp(width - logit));
 	interval.high = 1 / (1 + exp(-width - logit));
 	*ret_interval = interval;
-}
-
-int superiority(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
-		double confidence, struct interval *ret_interval)
-{
-	struct merged_order order;
-	int error = -EINVAL;
-
-	if (confidence > 0 && confidence < 1)
-		error = walk(sorted_a, count_a, sorted_b, count_b, &order);
-	if (!error)
-		superiority_of_order(&order, count_a, count_b, confidence, ret_interval);
-	return error;
-}
-
-int brunner_munzel(const double *sorted_a, size_t count_a, const double *sorted_b, size_t count_b,
-		   double *ret_statistic, double *ret_p)
-{
-	struct merged_order order;
-	struct spread spread;
-	int error = walk(sorted_a, count_a, sorted_b, count_b, &order);
-	double statistic;
-
-	if (error)
-		return error;
-	spread = spread_of(&order, count_a, count_b);
-	if (!(spread.variance > 0))
-		return -EDOM;
-	statistic = (spread.estimate - 0.5) / sqrt(spread.variance);
-	*ret_statistic = statistic;
-	*ret_p = 2 * student_upper(fabs(statistic), spread.df);
-	return 0;
 }

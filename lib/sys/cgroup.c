@@ -377,27 +377,6 @@ int cgroup_read_usage(const struct cgroup *group, struct cgroup_usage *ret_usage
 	return 0;
 }
 
-int cgroup_reclaim_all(const struct cgroup *group)
-{
-	uint64_t usage_bytes;
-	char text[32];
-	int result;
-
-	if (group->version == CGROUP_V1)
-		return group_write(group, "memory.force_empty", "0");
-	result = group_read(group, "memory.current", &usage_bytes);
-	if (result < 0 || usage_bytes == 0)
-		return result;
-	snprintf(text, sizeof(text), "%" PRIu64, usage_bytes);
-	result = group_write(group, "memory.reclaim", text);
-	if (result == -ENOENT) { /* before 5.19: a lower high mark reclaims as it is written */
-		result = group_write(group, "memory.high", "0");
-		if (result == 0)
-			result = group_write(group, "memory.high", "max");
-	}
-	return result == -EAGAIN ? 0 : result; /* less than all could be freed */
-}
-
 uint64_t cgroup_room(void)
 {
 	struct mount *mount = calloc(1, sizeof(*mount));

@@ -44,7 +44,4 @@ int cgroup_read_usage(const struct cgroup *group, struct cgroup_usage *ret_usage
  * none that can be read. */
 uint64_t cgroup_room(void);
 
-/* Drop what the group holds of page cache and the like (v1 force_empty, v2 memory.reclaim). */
-int cgroup_reclaim_all(const struct cgroup *group);
-
 #endif

@@ -164,39 +164,3 @@ int rt_hold_dma_latency(void)
 	}
 	return fd;
 }
-
-static int write_oom_score(int score)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", score);
-	return machine_write("/proc/self/oom_score_adj", text);
-}
-
-/*
- * Without CAP_SYS_RESOURCE the kernel lets a task go down as far as the lowest value that a
- * privileged one set, which it shows nowhere: found by halving.
- */
-int rt_set_oom_score(int wanted)
-{
-	int64_t now;
-	int low = wanted, high, middle;
-	int error = machine_read_int64("/proc/self/oom_score_adj", &now);
-
-	if (error < 0)
-		return -1000 + error;
-	error = write_oom_score(wanted);
-	if (error == 0)
-		return wanted;
-	if (error != -EACCES && error != -EPERM)
-		return -1000 + error;
-	high = (int)now;
-	while (high - low > 1) {
-		middle = low + (high - low) / 2;
-		if (write_oom_score(middle) == 0)
-			high = middle;
-		else
-			low = middle;
-	}
-	return high;
-}

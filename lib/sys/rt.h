@@ -33,10 +33,4 @@ int rt_lock_memory(struct message *message);
 /* Holds /dev/cpu_dma_latency at 0 us until the descriptor is closed; descriptor or -errno. */
 int rt_hold_dma_latency(void);
 
-/*
- * oom_score_adj of the caller as near to @wanted as allowed. The value that holds now (-1000 to
- * 1000); below -1000 an error: -1000 - errno.
- */
-int rt_set_oom_score(int wanted);
-
 #endif

@@ -3,10 +3,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/kernel-page-flags.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +15,6 @@
 #include "base/file.h"
 
 #define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
-
-/* /proc/<pid>/pagemap, Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
-#define PAGEMAP_FRAME ((UINT64_C(1) << 55) - 1)
 
 int thp_page_bytes(uint64_t *ret_bytes)
 {
@@ -180,54 +174,5 @@ int thp_mapped_bytes(const void *memory, size_t bytes, uint64_t *ret_bytes)
 	fclose(smaps);
 	if (result == 0)
 		*ret_bytes = total;
-	return result;
-}
-
-/* Flags of one page; 0 also for a page that is not there. */
-static int page_flags(int pagemap, int kpageflags, uintptr_t address, size_t page_bytes,
-		      uint64_t *ret_flags)
-{
-	uint64_t entry;
-
-	*ret_flags = 0;
-	if (pread(pagemap, &entry, sizeof(entry), (off_t)(address / page_bytes * sizeof(entry))) !=
-	    sizeof(entry))
-		return -EIO;
-	if (!(entry & PAGEMAP_PRESENT))
-		return 0;
-	if ((entry & PAGEMAP_FRAME) == 0) /* hidden from us */
-		return -EPERM;
-	if (pread(kpageflags, ret_flags, sizeof(*ret_flags),
-		  (off_t)((entry & PAGEMAP_FRAME) * sizeof(*ret_flags))) != sizeof(*ret_flags))
-		return -EIO;
-	return 0;
-}
-
-int thp_backed_bytes(const void *memory, size_t bytes, uint64_t *ret_bytes)
-{
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), offset;
-	int pagemap, kpageflags, result = 0;
-	uint64_t total = 0, flags;
-
-	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (pagemap < 0)
-		return -errno;
-	kpageflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
-	if (kpageflags < 0) {
-		result = errno == EACCES ? -EPERM : -errno;
-		goto close_pagemap;
-	}
-	for (offset = 0; result == 0 && offset < bytes; offset += page_bytes) {
-		result = page_flags(pagemap, kpageflags, (uintptr_t)memory + offset, page_bytes,
-				    &flags);
-		/* The shared zero huge page is no memory of ours. */
-		if (flags & (UINT64_C(1) << KPF_THP) && !(flags & (UINT64_C(1) << KPF_ZERO_PAGE)))
-			total += page_bytes;
-	}
-	close(kpageflags);
-	if (result == 0)
-		*ret_bytes = total;
-close_pagemap:
-	close(pagemap);
 	return result;
 }

@@ -52,10 +52,4 @@ void thp_region_unmap(struct thp_region *region); /* accepts a zeroed one */
  */
 int thp_mapped_bytes(const void *memory, size_t bytes, uint64_t *ret_bytes);
 
-/*
- * How much of it lies in huge pages, however it is mapped: pagemap and kpageflags (KPF_THP), so
- * huge pages that were split into small mappings count. -EPERM without CAP_SYS_ADMIN.
- */
-int thp_backed_bytes(const void *memory, size_t bytes, uint64_t *ret_bytes);
-
 #endif

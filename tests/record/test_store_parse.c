@@ -27,7 +27,7 @@ static void expect_same_histogram(const struct record *brief, const struct recor
 	assert_int_equal(record_has_histogram(brief), record_has_histogram(whole));
 	if (!whole->histogram)
 		return;
-	histogram_clear(&merged);
+	memset(&merged, 0, sizeof(merged));
 	if (brief->sparse)
 		histogram_merge_sparse(&merged, brief->sparse);
 	else

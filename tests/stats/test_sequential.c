@@ -220,36 +220,6 @@ static void experiments_stop_early_and_rarely_err(void **state)
 	sequential_free(sequential);
 }
 
-static void signs_without_a_cap(void **state)
-{
-	struct sign_process process = {0};
-	struct random random;
-	int alarms = 0;
-
-	assert_close(sign_process_log_e(&process), 0, 1e-14);
-	for (int i = 0; i < 10; i++)
-		sign_process_add(&process, 2, 1);
-	sign_process_add(&process, 1, 1);
-	assert_int_equal(process.equal, 1);
-	/* Ten of one sign: Beta(10.5, 0.5) / Beta(0.5, 0.5) x 2^10 = C(20, 10) / 4^10 x 2^10. */
-	assert_close(sign_process_log_e(&process), log(184756.0 / 1024), 1e-12);
-	assert_int_equal(sign_process_verdict(&process, 0.01, 1), SEQUENTIAL_SLOWER);
-	assert_int_equal(sign_process_verdict(&process, 0.001, 1), SEQUENTIAL_UNDECIDED);
-	assert_int_equal(sign_process_verdict(&process, 0.01, 2), SEQUENTIAL_UNDECIDED);
-	random_seed(&random, 6);
-	for (int trial = 0; trial < 1000; trial++) { /* looked at 1000 times each */
-		process = (struct sign_process){0};
-		for (int i = 0; i < 1000; i++) {
-			sign_process_add(&process, random_unit(&random), 0.5);
-			if (sign_process_verdict(&process, 0.05, 1) != SEQUENTIAL_UNDECIDED) {
-				alarms++;
-				break;
-			}
-		}
-	}
-	assert_in_range(alarms, 0, 50 + 28);
-}
-
 static void precision_rule(void **state)
 {
 	struct interval interval = {100, 96, 104, 0.99};
@@ -305,7 +275,6 @@ int main(void)
 		cmocka_unit_test(family_hands_alpha_on),
 		cmocka_unit_test(bad_plans_and_series),
 		cmocka_unit_test(experiments_stop_early_and_rarely_err),
-		cmocka_unit_test(signs_without_a_cap),
 		cmocka_unit_test(precision_rule),
 		cmocka_unit_test(planning),
 	};

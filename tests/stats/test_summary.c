@@ -130,8 +130,6 @@ static void percentiles_and_summary(void **state)
 	histogram_record_many(histogram, 675208500000, 3);
 	assert_int_equal(histogram->total, 1003);
 	assert_int_equal(histogram_percentile(histogram, 1, 675208500000), 675208500000);
-	histogram_clear(histogram);
-	assert_int_equal(histogram->total, 0);
 	free(histogram);
 	free(other);
 }

@@ -213,41 +213,6 @@ static void refused_lock_names_limit_and_size(void **state)
 	assert_non_null(strstr(outcome.message.text, "KiB are mapped"));
 }
 
-static void oom_score_as_low_as_allowed(struct outcome *outcome)
-{
-	outcome->status.policy = rt_set_oom_score(300);
-	drop_capabilities();
-	/* Without the capability: up is free, down only to what a privileged task set last. */
-	outcome->status.priority = rt_set_oom_score(700);
-	outcome->result = rt_set_oom_score(-1000);
-}
-
-static void oom_score_goes_as_near_as_it_can(void **state)
-{
-	struct outcome outcome;
-	int64_t now;
-
-	assert_int_equal(machine_read_int64("/proc/self/oom_score_adj", &now), 0);
-	in_child(oom_score_as_low_as_allowed, &outcome);
-	assert_int_equal(outcome.status.policy, 300);
-	assert_int_equal(outcome.status.priority, 700);
-	/* 300 where it was set with the capability, else as low as whoever started this test had it
-	 */
-	if (prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE, 0UL, 0UL, 0UL) == 1 && geteuid() == 0)
-		assert_int_equal(outcome.result, 300);
-	else
-		assert_true(outcome.result <= now);
-}
-
-static void oom_score_errors_are_below_every_score(void **state)
-{
-	struct fake_root root;
-
-	fake_root_open(&root);
-	assert_int_equal(rt_set_oom_score(0), -1000 - ENOENT);
-	fake_root_close(&root);
-}
-
 static void dma_latency_is_a_descriptor_or_says_why(void **state)
 {
 	struct fake_root root;
@@ -284,8 +249,6 @@ int main(void)
 		cmocka_unit_test(explanation_reads_the_machine),
 		cmocka_unit_test(locks_what_exists_and_not_what_comes),
 		cmocka_unit_test(refused_lock_names_limit_and_size),
-		cmocka_unit_test(oom_score_goes_as_near_as_it_can),
-		cmocka_unit_test(oom_score_errors_are_below_every_score),
 		cmocka_unit_test(dma_latency_is_a_descriptor_or_says_why),
 		cmocka_unit_test(timer_slack_is_one),
 	};

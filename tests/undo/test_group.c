@@ -72,54 +72,6 @@ static void the_limit_holds_and_is_counted(void **state)
 	assert_false(machine_exists(group.path));
 }
 
-static int fill_cache(void *argument)
-{
-	static const char block[64 << 10];
-	int fd = open(argument, O_WRONLY | O_CREAT | O_TRUNC, 0600), i;
-
-	if (fd < 0)
-		return -errno;
-	for (i = 0; i < 128; i++)
-		if (write_all(fd, block, sizeof(block)) < 0)
-			return 1;
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-static void page_cache_is_reclaimed(void **state)
-{
-	struct child_settings settings = {.name = "writer"};
-	struct cgroup_usage before, after;
-	struct statfs system;
-	char path[] = "/var/tmp/syslatency-test.XXXXXX";
-	struct message message = {0};
-	struct cgroup group;
-	struct knobs *knobs;
-	struct child child;
-	int status, fd;
-
-	MAKE_GROUP(&knobs, &group);
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	settings.cgroup = &group;
-	assert_int_equal(child_start(&settings, fill_cache, path, &child, &message), 0);
-	assert_int_equal(child_wait(&child, clock_now_ns() + 60 * NS_PER_S, &status), 0);
-	assert_int_equal(status, 0);
-	assert_int_equal(cgroup_read_usage(&group, &before), 0);
-	assert_true(before.limit_bytes == UINT64_MAX);
-	/* Files of a file system in memory are no cache: they stay. */
-	assert_int_equal(fstatfs(fd, &system), 0);
-	if (before.usage_bytes >= 4 * MIB && system.f_type != RAMFS_MAGIC &&
-	    system.f_type != TMPFS_MAGIC) {
-		assert_int_equal(cgroup_reclaim_all(&group), 0);
-		assert_int_equal(cgroup_read_usage(&group, &after), 0);
-		assert_true(after.usage_bytes < before.usage_bytes / 2);
-	}
-	close(fd);
-	unlink(path);
-	assert_int_equal(knobs_close(knobs, &message), 0);
-	assert_false(machine_exists(group.path));
-}
-
 static pid_t fork_into(const struct cgroup *group)
 {
 	pid_t pid = fork();
@@ -279,7 +231,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_holds_and_is_counted),
-		cmocka_unit_test(page_cache_is_reclaimed),
 		cmocka_unit_test(members_end_and_the_program_moves_out),
 		cmocka_unit_test(members_end_in_v2_too),
 		cmocka_unit_test(swap_is_read_back),

@@ -43,23 +43,6 @@ w <- interval("SHIFT_SEED", mapping, tip, 0.95)
 w <- wilcox.test(log(mapping), log(tip), conf.int = TRUE, conf.level = 0.99)
 value("RATIO_SEED_DEFAULT_LOW", w$conf.int[1]); value("RATIO_SEED_DEFAULT_HIGH", w$conf.int[2])
 
-# Counts.
-fisher <- function(name, a, n, b, m) {
-  t <- matrix(c(a, n - a, b, m - b), 2)
-  value(paste0(name, "_P"), fisher.test(t)$p.value)
-  value(paste0(name, "_GREATER"), fisher.test(t, alternative = "greater")$p.value)
-  value(paste0(name, "_LESS"), fisher.test(t, alternative = "less")$p.value)
-}
-fisher("FISHER", 9, 20, 3, 25); fisher("FISHER_ZERO", 0, 120, 7, 120); fisher("FISHER_ALL", 10, 10, 0, 12)
-poisson <- function(name, a, s, b, t) {
-  w <- poisson.test(c(a, b), c(s, t))
-  value(paste0(name, "_P"), w$p.value)
-  value(paste0(name, "_RATIO"), w$estimate); value(paste0(name, "_LOW"), w$conf.int[1]); value(paste0(name, "_HIGH"), w$conf.int[2])
-}
-poisson("POISSON", 11, 800, 23, 1083); poisson("POISSON_ZERO", 0, 10, 9, 12); poisson("POISSON_LARGE", 5300, 1e6, 5000, 1.1e6)
-w <- binom.test(3, 120)$conf.int
-value("PROPORTION_LOW", w[1]); value("PROPORTION_HIGH", w[2])
-
 # Order statistics: places by the binomial.
 places <- function(name, n, p, level) {
   r <- max(which(pbinom(0:(n - 1), n, p) <= (1 - level) / 2)); s <- min(which(pbinom(0:(n - 1), n, p, lower.tail = FALSE) <= (1 - level) / 2))
@@ -75,6 +58,6 @@ value("NORMAL_UPPER_40", pnorm(40, lower.tail = FALSE, log.p = TRUE))
 value("NORMAL_UPPER_3", pnorm(3, lower.tail = FALSE, log.p = TRUE))
 value("NORMAL_QUANTILE", qnorm(1e-9, lower.tail = FALSE))
 value("T_QUANTILE", qt(0.005, 7.3, lower.tail = FALSE)); value("T_UPPER", pt(2.5, 3.7, lower.tail = FALSE))
-value("BETA", pbeta(0.3, 2.5, 7)); value("BETA_QUANTILE", qbeta(0.01, 4, 117))
+value("BETA", pbeta(0.3, 2.5, 7))
 value("BINOMIAL_AT_MOST", pbinom(40, 120, 0.5)); value("BINOMIAL_LARGE", pbinom(4998000, 1e7, 0.5))
 value("SD_SEED", sd(tip)); value("LAG1_SEED", acf(tip, plot = FALSE)$acf[2])

@@ -73,20 +73,3 @@ high, low = exact(mapping[:60], tip[:60])
 value("SEED60_LOG_GREATER", high)
 value("SCIPY_SEED_NORMAL_LOG_P", log(st.mannwhitneyu(mapping, tip, method="asymptotic").pvalue))
 value("SCIPY_RANK_P", st.mannwhitneyu(x15, y12, method="exact").pvalue)
-bm = st.brunnermunzel(x15, y12)
-value("BM_STATISTIC", -bm.statistic)  # scipy's sign is that of y - x
-value("BM_P", bm.pvalue)
-bm = st.brunnermunzel(ties1, ties2)
-value("BM_TIES_STATISTIC", -bm.statistic)
-value("BM_TIES_P", bm.pvalue)
-
-
-def odds(name, a, n, b, m):
-    result = st.contingency.odds_ratio([[a, n - a], [b, m - b]])
-    interval = result.confidence_interval(0.95)
-    value(name + "_ODDS", result.statistic)
-    value(name + "_ODDS_LOW", interval.low)
-    value(name + "_ODDS_HIGH", interval.high)
-
-
-odds("FISHER", 9, 20, 3, 25)
