@@ -2,82 +2,73 @@
 #ifndef UNDO_GUARDIAN_H
 #define UNDO_GUARDIAN_H
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/message.h"
 #include "undo/journal.h"
-#include "undo/record.h"
 
 /*
- * The guardian: a process in a session of its own that keeps the journal and undoes it when the
- * program is gone. Requests come over one SEQPACKET socket, from the program and from its children
- * and threads alike: each request carries a socket of its own for the reply, so that nobody needs a
- * lock, and nobody waits for ever when the guardian is gone.
+ * The guardian: a process in a session of its own that makes the journal, waits for the end of the
+ * program (or of its transaction) and then puts back what the journal says. The program, its
+ * threads and its children append to the journal by themselves; the guardian reads it once, at the
+ * end.
  */
-enum guardian_operation {
-	GUARDIAN_ADD, /* record in text: in the journal when the reply comes; value: its sequence */
-	GUARDIAN_DROP,	 /* value: sequence of a record whose change was not made */
-	GUARDIAN_DISOWN, /* value: verb, text: first field of records that no longer need undoing */
-	GUARDIAN_LOCK,	/* one try at the machine-wide lock; the reply carries a descriptor of it */
-	GUARDIAN_MARK,	/* value: sequence of the newest record */
-	GUARDIAN_UNDO,	/* value: mark */
-	GUARDIAN_CLOSE, /* undo all; it ends, unless value says that it goes on trying */
+
+/* Memory that program, children and guardian share: who appends holds the mutex. */
+struct undo_shared {
+	pthread_mutex_t mutex;	 /* robust: a child may be killed in the middle */
+	_Atomic uint64_t newest; /* sequence of the newest record */
+	bool ended;		 /* the guardian reads the journal: nothing may be added */
 };
 
-struct guardian_request {
-	uint32_t operation;
-	uint32_t reserved;
-	uint64_t value;
-	char text[UNDO_LINE_BYTES];
-};
+/* Holds it for the caller; -ETIMEDOUT when a stopped process has it. */
+int undo_shared_lock(struct undo_shared *shared, int64_t limit_ns);
 
-struct guardian_reply {
+/* What the guardian says over its socket: when the journal is there, and when its work is done. */
+struct guardian_report {
 	int32_t error;
-	uint32_t reserved;
-	uint64_t value;
+	bool goes_on; /* not all is put back yet, and it tries on */
+	char journal_name[JOURNAL_NAME_BYTES];
 	struct message message;
 };
 
 struct guardian {
-	struct journal journal;
-	int socket;
-	int program_pidfd; /* -1 where there are none: the end of the socket tells then */
-	int lock_fd;
+	struct undo_shared *shared;
+	int directory_fd, lock_fd; /* both are the program's too */
+	int socket;		   /* its end is the program's, or the transaction's */
+	int program_pidfd;	   /* -1 where there are none */
 	pid_t program;
+	uint64_t program_start_ticks;
+	const char *program_name;
+};
+
+/* The forked process, all signals blocked; descriptors in @guardian are kept, others closed. */
+void guardian_main(const struct guardian *guardian) __attribute__((noreturn));
+
+struct knobs {
+	struct undo_shared *shared;
+	int directory_fd, lock_fd, journal_fd, socket;
+	atomic_bool locked; /* the machine-wide lock is held */
+	pid_t guardian, program;
+	int64_t end_by_ns;			  /* nothing is waited for beyond it */
+	const volatile sig_atomic_t *interrupted; /* NULL: nothing ends a wait */
 	char program_name[64];
-	struct undo_list list;
-	uint64_t newest;
+	char journal_name[JOURNAL_NAME_BYTES];
 };
 
-/* One packet and the descriptor in it (-1: none); bytes, 0 at the end, -errno. */
-int guardian_receive(int socket, void *data, size_t size, int *ret_fd);
-int guardian_answer(int socket, const struct guardian_reply *reply, int fd);
+/* Notes how to undo a change that is not made yet; *ret_sequence: for knobs_drop(). -EPIPE. */
+int knobs_add(struct knobs *knobs, enum undo_verb verb, const char *const *fields,
+	      uint64_t *ret_sequence, struct message *message);
 
-/* The forked process; descriptors in @guardian are kept, all others are closed. */
-void guardian_main(struct guardian *guardian) __attribute__((noreturn));
+/* The change was not made. */
+void knobs_drop(struct knobs *knobs, uint64_t sequence);
 
-/* The program's end of the line to its guardian. */
-struct guardian_line {
-	int socket;
-	int64_t end_by_ns; /* no answer is waited for beyond it; INT64_MAX: no such time */
-};
-
-/*
- * Sends a request of @operation (@text may be NULL) and waits for the reply; its error and message
- * are passed on. @ret_fd (may be NULL): descriptor that came with it, or -1.
- * -EPIPE: the guardian is gone, or has not answered in 10 s (60 s where it undoes), or by the time
- * that the line has.
- */
-int guardian_ask(const struct guardian_line *line, enum guardian_operation operation,
-		 uint64_t value, const char *text, uint64_t *ret_value, int *ret_fd,
-		 struct message *message);
-
-/* Most that a request may wait for room in the socket, which a stopped guardian does not empty. */
-void guardian_limit_sends(int socket, int limit_ms);
-
-/* The same without an answer to wait for, for what may also stay undone: nothing blocks. */
-void guardian_tell(const struct guardian_line *line, enum guardian_operation operation,
-		   uint64_t value, const char *text);
+/* What @verb and its first field say needs no undoing any more. */
+void knobs_disown(struct knobs *knobs, enum undo_verb verb, const char *field);
 
 #endif

@@ -1,180 +1,22 @@
 /* SPDX-License-Identifier: MIT */
+/* Each verb: what is there now is noted, then changed. */
 #include "undo/knob.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/file.h"
 #include "undo/guardian.h"
-#include "undo/internal.h"
-#include "undo/journal.h"
-#include "undo/lock.h"
-#include "undo/mount.h"
 #include "undo/process.h"
-#include "undo/record.h"
-
-#define LOCK_RETRY_NS (50 * NS_PER_MS)
-#define SEND_LIMIT_MS 10000
-
-/* Kept clear of 0, 1 and 2, which the guardian gives to /dev/null. */
-static int above_stdio(int fd)
-{
-	int moved;
-
-	if (fd < 0 || fd > 2)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	close(fd);
-	return moved;
-}
-
-static int start_guardian(struct knobs *knobs, struct guardian *guardian, struct message *message)
-{
-	sigset_t all, before;
-	int pair[2], result;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return message_set_errno(message, -errno, "socketpair");
-	knobs->line.socket = above_stdio(pair[0]);
-	guardian_limit_sends(knobs->line.socket, SEND_LIMIT_MS);
-	guardian->socket = above_stdio(pair[1]);
-	guardian->program_pidfd = above_stdio(process_pidfd(getpid()));
-	/* No signal may end the guardian before it ignores them, and no handler run in it. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	knobs->guardian = fork();
-	result = -errno;
-	if (knobs->guardian == 0)
-		guardian_main(guardian);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close(guardian->socket);
-	if (guardian->program_pidfd >= 0)
-		close(guardian->program_pidfd);
-	if (knobs->guardian < 0)
-		return message_set_errno(message, result, "cannot start the guardian process");
-	return 0;
-}
-
-int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message)
-{
-	struct guardian guardian = {.lock_fd = -1, .program = getpid()};
-	struct knobs *knobs = calloc(1, sizeof(*knobs));
-	int result;
-
-	if (!knobs)
-		return message_set_errno(message, -ENOMEM, "transaction");
-	*knobs = (struct knobs){
-		.line = {.socket = -1, .end_by_ns = INT64_MAX}, .directory_fd = -1, .lock_fd = -1};
-	snprintf(guardian.program_name, sizeof(guardian.program_name), "%s", program);
-	result = journal_create(program, &guardian.journal, message);
-	if (result < 0)
-		goto free_knobs;
-	guardian.journal.fd = above_stdio(guardian.journal.fd);
-	guardian.journal.directory_fd = above_stdio(guardian.journal.directory_fd);
-	memcpy(knobs->journal_name, guardian.journal.name, sizeof(knobs->journal_name));
-	result = start_guardian(knobs, &guardian, message);
-	if (result < 0) {
-		journal_remove(&guardian.journal);
-		journal_close(&guardian.journal);
-		goto free_knobs;
-	}
-	/* The program keeps the folder, for the case that the guardian is killed. */
-	knobs->directory_fd = guardian.journal.directory_fd;
-	close(guardian.journal.fd);
-	result = guardian_ask(&knobs->line, GUARDIAN_MARK, 0, NULL, NULL, NULL, message);
-	if (result < 0) {
-		knobs_close(knobs, NULL);
-		return result;
-	}
-	*ret_knobs = knobs;
-	return 0;
-
-free_knobs:
-	knobs_forget(knobs);
-	return result;
-}
-
-void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted)
-{
-	knobs->interrupted = interrupted;
-}
-
-size_t knobs_mark(const struct knobs *knobs)
-{
-	uint64_t mark;
-
-	/* Without a guardian nothing can be undone to a mark: then the mark that undoes nothing. */
-	if (guardian_ask(&knobs->line, GUARDIAN_MARK, 0, NULL, &mark, NULL, NULL) < 0)
-		return SIZE_MAX;
-	return (size_t)mark;
-}
-
-int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message)
-{
-	return guardian_ask(&knobs->line, GUARDIAN_UNDO, mark, NULL, NULL, NULL, message);
-}
-
-static int add(struct knobs *knobs, enum undo_verb verb, const char *const *fields,
-	       uint64_t *ret_sequence, struct message *message)
-{
-	char line[UNDO_LINE_BYTES];
-	int result = undo_line_format(verb, fields, line, sizeof(line));
-
-	if (result < 0)
-		return message_set_errno(message, result, "%.100s", fields[0]);
-	return guardian_ask(&knobs->line, GUARDIAN_ADD, 0, line, ret_sequence, NULL, message);
-}
-
-static void drop(struct knobs *knobs, uint64_t sequence)
-{
-	guardian_ask(&knobs->line, GUARDIAN_DROP, sequence, NULL, NULL, NULL, NULL);
-}
-
-/* The machine-wide lock, once and until everything is undone. */
-int knobs_lock(struct knobs *knobs, struct message *message)
-{
-	int64_t wait_ns = lock_wait_ns(), deadline_ns = clock_now_ns() + wait_ns;
-	struct message holder;
-	int result, fd;
-
-	if (knobs->lock_fd >= 0)
-		return 0;
-	for (;;) {
-		result = guardian_ask(&knobs->line, GUARDIAN_LOCK, 0, NULL, NULL, &fd, &holder);
-		if (result == 0) {
-			knobs->lock_fd = fd;
-			return 0;
-		}
-		if (result != -EBUSY)
-			return message_set(message, result, "%s", holder.text);
-		if (knobs->interrupted && *knobs->interrupted)
-			return message_set(message, -EINTR,
-					   "interrupted while the machine was in use by %.200s",
-					   holder.text);
-		if (clock_now_ns() >= deadline_ns)
-			break;
-		clock_sleep_for(LOCK_RETRY_NS);
-	}
-	return message_set(
-		message, -EBUSY,
-		"the machine is in use by %.200s; waited %.3g s (SYSLATENCY_LOCK_WAIT_S)",
-		holder.text, (double)wait_ns / 1e9);
-}
 
 int knobs_write_reversibly(struct knobs *knobs, const char *path, const char *value,
 			   const char *undo_value, struct message *message)
@@ -186,12 +28,12 @@ int knobs_write_reversibly(struct knobs *knobs, const char *path, const char *va
 	result = knobs_lock(knobs, message);
 	if (result < 0)
 		return result;
-	result = add(knobs, UNDO_WRITE, fields, &sequence, message);
+	result = knobs_add(knobs, UNDO_WRITE, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	result = machine_write(path, value);
 	if (result < 0) {
-		drop(knobs, sequence);
+		knobs_drop(knobs, sequence);
 		return message_set_errno(message, result, "cannot write \"%.100s\" to %s", value,
 					 path);
 	}
@@ -244,12 +86,12 @@ static int make_directory(struct knobs *knobs, enum undo_verb verb, const char *
 		return message_set_errno(message, result, "%.100s", path);
 	if (access(real, F_OK) == 0)
 		return message_set_errno(message, -EEXIST, "cannot make %s", path);
-	result = add(knobs, verb, fields, &sequence, message);
+	result = knobs_add(knobs, verb, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	if (mkdir(real, 0755) < 0) {
 		result = message_set_errno(message, -errno, "cannot make %s", path);
-		drop(knobs, sequence);
+		knobs_drop(knobs, sequence);
 	}
 	return result;
 }
@@ -272,32 +114,13 @@ int knobs_mount_tracefs(struct knobs *knobs, struct message *message)
 
 	if (machine_root()[0])
 		return message_set(message, -ENOTSUP, "a machine in a folder has no tracefs");
-	result = add(knobs, UNDO_MOUNT, fields, &sequence, message);
+	result = knobs_add(knobs, UNDO_MOUNT, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	result = tracefs_mount(message);
 	if (result < 0)
-		drop(knobs, sequence);
+		knobs_drop(knobs, sequence);
 	return result;
-}
-
-int knobs_own_tree(struct knobs *knobs, const char *path, struct message *message)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char folder[PATH_MAX], real[PATH_MAX], whole[PATH_MAX];
-	const char *fields[] = {whole};
-	uint64_t sequence;
-
-	/* The guardian has another working folder. */
-	if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		     slash ? path : ".") >= (int)sizeof(folder))
-		return message_set_errno(message, -ENAMETOOLONG, "%.100s", path);
-	if (!realpath(folder, real))
-		return message_set_errno(message, -errno, "%s", folder);
-	if (snprintf(whole, sizeof(whole), "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) >=
-	    (int)sizeof(whole))
-		return message_set_errno(message, -ENAMETOOLONG, "%.100s", path);
-	return add(knobs, UNDO_TREE, fields, &sequence, message);
 }
 
 int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, struct message *message)
@@ -317,26 +140,12 @@ int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, stru
 	snprintf(path, sizeof(path), "/sys/block/%.64s/comp_algorithm", device);
 	if (!hot_added && machine_read_choice(path, algorithm, sizeof(algorithm)) < 0)
 		*algorithm = '\0';
-	return add(knobs, UNDO_SWAP, fields, &sequence, message);
+	return knobs_add(knobs, UNDO_SWAP, fields, &sequence, message);
 }
 
 void knobs_disown_swap(struct knobs *knobs, const char *device)
 {
-	guardian_ask(&knobs->line, GUARDIAN_DISOWN, UNDO_SWAP, device, NULL, NULL, NULL);
-}
-
-int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message)
-{
-	char id[16], creator[16];
-	const char *fields[] = {id, creator};
-	struct shmid_ds segment;
-	uint64_t sequence;
-
-	if (shmctl(shmid, IPC_STAT, &segment) < 0)
-		return message_set_errno(message, -errno, "SysV segment %d", shmid);
-	snprintf(id, sizeof(id), "%d", shmid);
-	snprintf(creator, sizeof(creator), "%d", (int)segment.shm_cpid);
-	return add(knobs, UNDO_SEGMENT, fields, &sequence, message);
+	knobs_disown(knobs, UNDO_SWAP, device);
 }
 
 int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message)
@@ -351,7 +160,7 @@ int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message)
 		return message_set_errno(message, result, "process %d", (int)pid);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	snprintf(ticks, sizeof(ticks), "%" PRIu64, start_ticks);
-	return add(knobs, UNDO_PROCESS, fields, &sequence, message);
+	return knobs_add(knobs, UNDO_PROCESS, fields, &sequence, message);
 }
 
 void knobs_disown_process(struct knobs *knobs, pid_t pid)
@@ -361,7 +170,7 @@ void knobs_disown_process(struct knobs *knobs, pid_t pid)
 	if (!knobs)
 		return;
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	guardian_tell(&knobs->line, GUARDIAN_DISOWN, UNDO_PROCESS, text);
+	knobs_disown(knobs, UNDO_PROCESS, text);
 }
 
 int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message)
@@ -400,7 +209,7 @@ int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *messag
 	snprintf(priority, sizeof(priority), "%d", parameters.sched_priority);
 	snprintf(nice_text, sizeof(nice_text), "%d", nice_value);
 	fields[5] = cpu_text;
-	result = add(knobs, UNDO_SCHEDULING, fields, &sequence, message);
+	result = knobs_add(knobs, UNDO_SCHEDULING, fields, &sequence, message);
 	free(cpu_text);
 	return result;
 }

@@ -10,15 +10,18 @@
 #include "base/message.h"
 
 /*
- * The transaction that every change to the machine goes through. Each verb first writes how to undo
- * the change into the journal (by way of the guardian, a process of its own session that outlives a
- * SIGKILL of the program), then makes the change. knobs_close() undoes all in reverse order; so
- * does the guardian when the program dies; so does knobs_restore() when the guardian was killed
- * too.
+ * The transaction that every change to the machine goes through. Each verb first appends to the
+ * journal how to undo the change, then makes it. The guardian, a process of its own session that
+ * outlives a SIGKILL of the program, undoes all when the program dies or calls knobs_close(). When
+ * it was killed, knobs_close() does it, and knobs_restore() when both were.
  *
- * Verbs that change what the whole machine shares (a knob, swap) take the machine-wide lock: a
- * second program waits up to 10 s (SYSLATENCY_LOCK_WAIT_S overrides), then is told who holds it.
- * Groups, processes and segments are the program's own and need no lock.
+ * The order of undoing: first all own processes and the members of own groups get SIGKILL, all at
+ * once, because they hold memory, swap and groups; then the rest is undone newest first, each
+ * change before those that it was built on.
+ *
+ * Verbs that change what the whole machine shares (a setting, swap, scheduling) take the
+ * machine-wide lock: a second program waits up to 10 s (SYSLATENCY_LOCK_WAIT_S overrides), then is
+ * told who holds it. Groups and processes are the program's own and need no lock.
  */
 struct knobs;
 
@@ -37,8 +40,8 @@ void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted);
 /*
  * Every verb may be called from any thread, and from children that were forked after knobs_open().
  * What could not be put back safely is refused (-EINVAL): attribute files lie below /sys or
- * /proc/sys, groups below /sys/fs/cgroup, and the last name of a group, trace instance or tree
- * starts with "syslatency". -EPIPE: the guardian was killed; nothing is changed any more.
+ * /proc/sys, groups below /sys/fs/cgroup, and the last name of a group or trace instance starts
+ * with "syslatency". -EPIPE: the guardian was killed; nothing is changed any more.
  */
 
 /* Takes the machine-wide lock now; the verbs that need it do so themselves. -EBUSY names the
@@ -64,9 +67,6 @@ int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct mess
  */
 int knobs_mount_tracefs(struct knobs *knobs, struct message *message);
 
-/* A file or directory tree of the program's own making (file-cache files); undo: remove it. */
-int knobs_own_tree(struct knobs *knobs, const char *path, struct message *message);
-
 /*
  * Call before configuring: undo is swapoff, then 1 to /sys/block/<name>/reset, then hot_remove when
  * @hot_added. @device is "zram0".
@@ -74,9 +74,6 @@ int knobs_own_tree(struct knobs *knobs, const char *path, struct message *messag
 int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added,
 		   struct message *message);
 void knobs_disown_swap(struct knobs *knobs, const char *device); /* it was never made */
-
-/* SysV segment @shmid; undo: IPC_RMID. */
-int knobs_own_segment(struct knobs *knobs, int shmid, struct message *message);
 
 /* The caller's child @pid; undo: SIGKILL through a pidfd, checked by its start time. */
 int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message);
@@ -86,7 +83,8 @@ void knobs_disown_process(struct knobs *knobs, pid_t pid);
 /* Policy, priority, nice and affinity of a task that is not ours (khugepaged); undo: as it was. */
 int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message);
 
-/* Undo everything after the mark, newest first; for resets between phases. */
+/* Undo everything after the mark, in this process; for resets between phases. What cannot be undone
+ * is tried again at the end. */
 size_t knobs_mark(const struct knobs *knobs);
 int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message);
 

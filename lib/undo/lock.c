@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "undo/lock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "undo/journal.h"
 #include "undo/knob.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
@@ -39,59 +38,55 @@ int64_t lock_wait_ns(void)
 	return wait_ns < 0 ? 10 * NS_PER_S : wait_ns; /* programs have refused that */
 }
 
-int lock_try(int directory_fd, const char *program, pid_t pid, struct message *message)
+int lock_open(int directory_fd, struct message *message)
 {
-	char holder[128];
-	ssize_t got;
-	int fd, result;
+	int fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return message_set_errno(message, -errno, "cannot open the machine-wide lock");
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		int length =
-			snprintf(holder, sizeof(holder), "%.64s (pid %d)\n", program, (int)pid);
-
-		/* Who holds it is a courtesy: a full disk must not take the lock away. */
-		if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, (size_t)length, 0) != length)
-			(void)!ftruncate(fd, 0);
-		return fd;
-	}
-	result = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	got = pread(fd, holder, sizeof(holder) - 1, 0);
-	close(fd);
-	holder[got > 0 ? got : 0] = '\0';
-	holder[strcspn(holder, "\n")] = '\0';
-	return message_set(message, result, "%s", *holder ? holder : "another program");
+	return fd < 0 ? message_set_errno(message, -errno, "cannot open the machine-wide lock")
+		      : fd;
 }
 
-int lock_acquire(int directory_fd, const char *program, pid_t pid, int64_t wait_ns,
-		 struct message *message)
+static void name_holder(int fd, const char *program, pid_t pid)
+{
+	char holder[128];
+	int length = snprintf(holder, sizeof(holder), "%.64s (pid %d)\n", program, (int)pid);
+
+	/* Who holds it is a courtesy: a full disk must not take the lock away. */
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, (size_t)length, 0) != length)
+		(void)!ftruncate(fd, 0);
+}
+
+int lock_take(int fd, const char *program, pid_t pid, int64_t wait_ns,
+	      const volatile sig_atomic_t *interrupted, struct message *message)
 {
 	int64_t deadline_ns = clock_now_ns() + wait_ns;
-	struct message holder = {0};
+	char holder[128];
+	ssize_t got;
 
-	for (;;) {
-		int fd = lock_try(directory_fd, program, pid, &holder);
-
-		if (fd >= 0)
-			return fd;
-		if (fd != -EBUSY)
-			return message_set(message, fd, "%s", holder.text);
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return message_set_errno(message, -errno, "the machine-wide lock");
+		got = pread(fd, holder, sizeof(holder) - 1, 0);
+		holder[got > 0 ? got : 0] = '\0';
+		holder[strcspn(holder, "\n")] = '\0';
+		if (!*holder)
+			strcpy(holder, "another program");
+		if (interrupted && *interrupted)
+			return message_set(message, -EINTR,
+					   "interrupted while the machine was in use by %s",
+					   holder);
 		if (clock_now_ns() >= deadline_ns)
-			break;
+			return message_set(message, -EBUSY,
+					   "the machine is in use by %s; waited %.3g "
+					   "s (" WAIT_VARIABLE ")",
+					   holder, (double)wait_ns / 1e9);
 		clock_sleep_for(RETRY_NS);
 	}
-	return message_set(
-		message, -EBUSY,
-		"the machine is in use by %.200s; waited %.3g s (SYSLATENCY_LOCK_WAIT_S)",
-		holder.text, (double)wait_ns / 1e9);
+	name_holder(fd, program, pid);
+	return 0;
 }
 
 void lock_release(int fd)
 {
-	if (fd < 0)
-		return;
 	flock(fd, LOCK_UN);
-	close(fd);
 }

@@ -2,17 +2,13 @@
 #include "undo/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -23,60 +19,31 @@
 
 #define POLL_STEP_NS (2 * NS_PER_MS)
 
-/* State letter and start time; the command name may hold blanks and parentheses. */
-static int read_stat(pid_t pid, char *ret_state, uint64_t *ret_ticks)
-{
-	char path[40], text[1024], *at;
-	unsigned int field;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return -ESRCH;
-	text[got] = '\0';
-	at = strrchr(text, ')');
-	if (!at || at[1] != ' ')
-		return -EBADMSG;
-	at += 2;
-	*ret_state = *at;
-	for (field = 3; field < 22; field++) {
-		at = strchr(at, ' ');
-		if (!at)
-			return -EBADMSG;
-		at++;
-	}
-	*ret_ticks = strtoull(at, NULL, 10);
-	return 0;
-}
-
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks)
 {
-	char state;
+	struct proc_process process;
+	int result = proc_read_process(pid, &process);
 
-	return read_stat(pid, &state, ret_ticks);
+	if (result == 0)
+		*ret_ticks = (uint64_t)process.start_ticks;
+	return result;
 }
 
 bool process_alive(pid_t pid, uint64_t start_ticks)
 {
-	uint64_t ticks;
-	char state;
+	struct proc_process process;
 
-	return read_stat(pid, &state, &ticks) == 0 && ticks == start_ticks && state != 'Z' &&
-	       state != 'X';
+	return proc_read_process(pid, &process) == 0 &&
+	       (uint64_t)process.start_ticks == start_ticks && process.state != 'Z' &&
+	       process.state != 'X';
 }
 
 bool process_stopped(pid_t pid)
 {
-	uint64_t ticks;
-	char state;
+	struct proc_process process;
 
-	return read_stat(pid, &state, &ticks) == 0 && (state == 'T' || state == 't');
+	return proc_read_process(pid, &process) == 0 &&
+	       (process.state == 'T' || process.state == 't');
 }
 
 int process_pidfd(pid_t pid)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/parse.h"
 
 /* Everything of ours that is removed again as a whole carries this in the front of its name. */
@@ -86,11 +87,6 @@ static bool check_mount(const char *const *fields)
 	return strcmp(fields[0], TRACEFS_PLACE) == 0;
 }
 
-static bool check_tree(const char *const *fields)
-{
-	return is_plain_path(fields[0]) && has_own_name(fields[0]);
-}
-
 static bool check_swap(const char *const *fields)
 {
 	const char *at;
@@ -102,11 +98,6 @@ static bool check_swap(const char *const *fields)
 		if (!isalnum((unsigned char)*at) && *at != '-' && *at != '_')
 			return false;
 	return true;
-}
-
-static bool check_segment(const char *const *fields)
-{
-	return is_number(fields[0], 0, INT32_MAX) && is_number(fields[1], 1, INT32_MAX);
 }
 
 static bool check_process(const char *const *fields)
@@ -126,9 +117,7 @@ static const struct verb_kind kinds[UNDO_VERBS] = {
 	[UNDO_GROUP] = {"group", 1, false, check_group},
 	[UNDO_TRACE_INSTANCE] = {"trace-instance", 1, false, check_trace_instance},
 	[UNDO_MOUNT] = {"mount", 1, false, check_mount},
-	[UNDO_TREE] = {"tree", 1, false, check_tree},
 	[UNDO_SWAP] = {"swap", 3, true, check_swap},
-	[UNDO_SEGMENT] = {"segment", 2, false, check_segment},
 	[UNDO_PROCESS] = {"process", 2, false, check_process},
 	[UNDO_SCHEDULING] = {"scheduling", 6, true, check_scheduling},
 };
@@ -230,16 +219,8 @@ int undo_list_add(struct undo_list *list, uint64_t sequence, const char *line,
 	struct undo_record record = {.sequence = sequence, .pidfd = -1};
 	const struct verb_kind *kind = NULL;
 
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity ? list->capacity * 2 : 32;
-		struct undo_record *grown =
-			reallocarray(list->records, capacity, sizeof(*list->records));
-
-		if (!grown)
-			return message_set_errno(message, -ENOMEM, "undo record");
-		list->records = grown;
-		list->capacity = capacity;
-	}
+	if (array_reserve(&list->records, &list->capacity, list->count + 1) < 0)
+		return message_set_errno(message, -ENOMEM, "undo record");
 	record.text = strdup(line);
 	if (!record.text)
 		return message_set_errno(message, -ENOMEM, "undo record");

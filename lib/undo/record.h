@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/message.h"
 
@@ -15,9 +16,7 @@
  *	group PATH
  *	trace-instance PATH
  *	mount PATH
- *	tree PATH
  *	swap DEVICE HOT_ADDED ALGORITHM
- *	segment SHMID CREATOR_PID
  *	process PID START_TICKS
  *	scheduling PID START_TICKS POLICY PRIORITY NICE CPU_LIST
  *
@@ -30,9 +29,7 @@ enum undo_verb {
 	UNDO_GROUP,
 	UNDO_TRACE_INSTANCE,
 	UNDO_MOUNT,
-	UNDO_TREE,
 	UNDO_SWAP,
-	UNDO_SEGMENT,
 	UNDO_PROCESS,
 	UNDO_SCHEDULING,
 	UNDO_VERBS
@@ -71,5 +68,37 @@ void undo_list_clear(struct undo_list *list);
 
 /* Unsigned decimal field that parsing has checked. */
 int64_t undo_field_number(const struct undo_record *record, size_t field);
+
+struct undo_context {
+	pid_t program;	  /* alive: moved out of groups, not killed; 0: none */
+	int64_t limit_ns; /* no single step waits for longer; INT64_MAX: as long as is usual */
+	/* One is put back; may be NULL. */
+	void (*done)(const struct undo_context *context, const struct undo_record *record);
+	int journal_fd; /* for @done */
+};
+
+/*
+ * Undoes what is not done yet and has a sequence above @mark. First all own processes and the
+ * members of own groups get SIGKILL, all at once, because they hold memory, swap and groups; then
+ * the rest is undone newest first, each change before those that it was built on. Goes on after an
+ * error; the first one is returned. Undoing twice does no harm.
+ */
+int undo_list_run(struct undo_list *list, uint64_t mark, const struct undo_context *context,
+		  struct message *message);
+
+/* An error of undo_list_run() that may pass with time: -ETIMEDOUT, -EBUSY, -ENOMEM, -EAGAIN. */
+bool undo_may_pass(int error);
+
+/*
+ * Our mounts of tracefs are known by their source in /proc/self/mounts: it outlives whoever mounted
+ * it, so that every program that came to use it can unmount it, and the last one does.
+ */
+enum tracefs_owner { TRACEFS_NOT_MOUNTED, TRACEFS_OURS, TRACEFS_OTHERS };
+
+/* Whose mount lies (uppermost) on TRACEFS_PLACE. */
+enum tracefs_owner tracefs_owner(void);
+
+/* Mounts it, unless it is ours already. -EBUSY: it is mounted there by others. */
+int tracefs_mount(struct message *message);
 
 #endif

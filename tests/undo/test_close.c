@@ -195,5 +195,5 @@ int main(void)
 		CASE(in_a_killed_guardians_place_the_limit_holds),
 	};
 
-	return cmocka_run_group_tests_name("sys/knob_close", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("undo: close", tests, NULL, NULL);
 }

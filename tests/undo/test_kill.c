@@ -10,11 +10,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -24,14 +22,12 @@
 #include "sys/child.h"
 #include "undo/knob.h"
 #include "undo/journal.h"
-#include "undo/lock.h"
 #include "undo/process.h"
 #include "sys/swap.h"
 
 #define KNOB "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
 #define FOLDER "/run/syslatency"
 #define CHILDREN 2
-#define SEGMENT_BYTES (1 << 20)
 #define LIMIT_BYTES (16u << 20)
 #define TOUCHED_BYTES (24u << 20)
 
@@ -39,9 +35,7 @@ enum who { PROGRAM, PROGRAM_AND_GUARDIAN, PROCESS_GROUP };
 
 /* What the program did, for the checks after its death. */
 struct trace {
-	_Atomic int stage;   /* how far it came; 100: all is made */
-	_Atomic int segment; /* 0 none, 1 between shmget and its registration, 2 registered */
-	_Atomic int shmid;
+	_Atomic int stage; /* how far it came; 100: all is made */
 	_Atomic int error;
 	char text[256];
 	_Atomic pid_t children[CHILDREN];
@@ -51,7 +45,7 @@ struct trace {
 
 struct world {
 	struct trace *trace;
-	char knob[64], algorithm[64], tree[300];
+	char knob[64], algorithm[64];
 	struct random random;
 	pid_t bystander; /* a task of the test's whose scheduling is changed */
 };
@@ -84,18 +78,6 @@ static void give_up(struct trace *trace, int error, const struct message *messag
 		trace->stage++;                           \
 	} while (0)
 
-static void make_segment(struct knobs *knobs, struct trace *trace)
-{
-	struct message message = {0};
-
-	trace->segment = 1;
-	trace->shmid = shmget(IPC_PRIVATE, SEGMENT_BYTES, IPC_CREAT | 0600);
-	if (trace->shmid < 0)
-		give_up(trace, -errno, &message);
-	TRY(knobs_own_segment(knobs, trace->shmid, &message));
-	trace->segment = 2;
-}
-
 static void program(struct world *world)
 {
 	struct trace *trace = world->trace;
@@ -124,9 +106,6 @@ static void program(struct world *world)
 		TRY(child_start(&settings, eat_memory, NULL, &child, &message));
 		trace->children[i] = child.pid;
 	}
-	make_segment(knobs, trace);
-	TRY(knobs_own_tree(knobs, world->tree, &message));
-	TRY(mkdir(world->tree, 0700));
 	TRY(knobs_save_scheduling(knobs, world->bystander, &message));
 	sched_setscheduler(world->bystander, SCHED_BATCH, &none);
 	setpriority(PRIO_PROCESS, (id_t)world->bystander, 7);
@@ -152,7 +131,6 @@ static int set_up(void **state)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(world->trace != MAP_FAILED);
 	random_seed(&world->random, random_fresh_seed());
-	snprintf(world->tree, sizeof(world->tree), "/tmp/syslatency-kill-%d", (int)getpid());
 	world->bystander = fork();
 	if (world->bystander == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -183,9 +161,9 @@ static int hold_lock(void)
 	int directory_fd = journal_open_directory(true, &message), fd;
 
 	assert_true(directory_fd >= 0);
-	fd = lock_acquire(directory_fd, "test_kill", getpid(), lock_wait_ns(), &message);
+	fd = lock_open(directory_fd, &message);
 	close(directory_fd);
-	if (fd < 0)
+	if (fd < 0 || lock_take(fd, "test_kill", getpid(), lock_wait_ns(), NULL, &message) < 0)
 		fail_msg("%s", message.text);
 	return fd;
 }
@@ -231,26 +209,6 @@ static pid_t guardian_of(pid_t parent)
 	return found;
 }
 
-/*
- * A segment between shmget and its registration is the caller's to avoid (IPC_RMID at once after
- * shmat); so the program is not killed just there: stopped, looked at, and let go on when it is.
- */
-static void stop_elsewhere(pid_t pid, struct trace *trace)
-{
-	int status;
-
-	for (;;) {
-		kill(pid, SIGSTOP);
-		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-		if (WIFEXITED(status))
-			fail_msg("the program failed: %s (%d)", trace->text, trace->error);
-		if (trace->segment != 1)
-			return;
-		kill(pid, SIGCONT);
-		clock_sleep_for(NS_PER_MS);
-	}
-}
-
 static void kill_some(struct world *world, pid_t pid, enum who who)
 {
 	pid_t guardian = who == PROGRAM_AND_GUARDIAN ? guardian_of(pid) : 0;
@@ -271,12 +229,10 @@ static void assert_clean(struct world *world, pid_t pid)
 	struct trace *trace = world->trace;
 	char text[64], parent[PATH_MAX], *swaps;
 	struct cgroup group;
-	struct shmid_ds segment;
 	int i, lock_fd = hold_lock();
 
 	for (i = 0; i < CHILDREN; i++)
 		assert_true(trace->children[i] == 0 || kill(trace->children[i], 0) < 0);
-	assert_true(trace->segment == 0 || shmctl(trace->shmid, IPC_STAT, &segment) < 0);
 	assert_int_equal(cgroup_detect(&group, NULL), 0);
 	snprintf(parent, sizeof(parent), "%.4000s/syslatency-%d-kill", group.path, (int)pid);
 	assert_false(machine_exists(parent));
@@ -289,10 +245,9 @@ static void assert_clean(struct world *world, pid_t pid)
 	assert_string_equal(text, "0");
 	assert_int_equal(attribute("zram0", "comp_algorithm", text, sizeof(text)), 0);
 	assert_string_equal(text, world->algorithm);
-	assert_int_equal(access(world->tree, F_OK), -1);
 	assert_int_equal(sched_getscheduler(world->bystander), SCHED_OTHER);
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)world->bystander), 0);
-	lock_release(lock_fd);
+	close(lock_fd);
 }
 
 /*
@@ -365,7 +320,7 @@ static void kill_many(struct world *world, enum who who, int times)
 	lock_fd = hold_lock();
 	assert_int_equal(machine_read_line(KNOB, world->knob, sizeof(world->knob)), 0);
 	attribute("zram0", "comp_algorithm", world->algorithm, sizeof(world->algorithm));
-	lock_release(lock_fd);
+	close(lock_fd);
 	span_ns = time_one(world);
 	for (i = 0; i < times; i++) {
 		pid_t pid;
@@ -373,7 +328,9 @@ static void kill_many(struct world *world, enum who who, int times)
 		memset(world->trace, 0, sizeof(*world->trace));
 		pid = start_program(world);
 		clock_sleep_for((int64_t)(random_unit(&world->random) * 2 * (double)span_ns));
-		stop_elsewhere(pid, world->trace);
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			fail_msg("the program failed: %s (%d)", world->trace->text,
+				 world->trace->error);
 		complete += world->trace->stage == 100;
 		kill_some(world, pid, who);
 		wait_for_guardian(pid, who == PROGRAM_AND_GUARDIAN || world->trace->stage == 0);

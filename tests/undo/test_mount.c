@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "undo/knob.h"
-#include "undo/mount.h"
 #include "undo/record.h"
 
 static void test_only_tracefs_in_its_place(void **state)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "undo/machine.h"
 
+#include <inttypes.h>
+#include <limits.h>
+
 #include "base/array.h"
 #include "base/clock.h"
 
@@ -50,14 +53,10 @@ static void choices_and_values_that_are_read_otherwise(void **state)
 	assert_value("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
 }
 
-static void groups_and_trees_go(void **state)
+static void groups_go(void **state)
 {
-	struct machine *machine = *state;
-	char tree[300], outside[300], link[600];
 	struct knobs *knobs;
 
-	snprintf(tree, sizeof(tree), "%s/syslatency-cache", machine->tree);
-	snprintf(outside, sizeof(outside), "%s/outside", machine->tree);
 	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
 	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
 	assert_true(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
@@ -65,15 +64,8 @@ static void groups_and_trees_go(void **state)
 			 -EEXIST);
 	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/absent/syslatency-1", NULL),
 			 -ENOENT);
-	assert_int_equal(knobs_own_tree(knobs, tree, NULL), 0);
-	testing_write(tree, "/a/b/file", "x");
-	testing_write(outside, "/precious", "x");
-	snprintf(link, sizeof(link), "%s/a/link", tree);
-	assert_int_equal(symlink(outside, link), 0);
 	assert_int_equal(knobs_close(knobs, NULL), 0);
 	assert_false(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
-	assert_int_equal(access(tree, F_OK), -1);
-	assert_true(machine_exists("/outside/precious"));
 }
 
 static void refuses_places_of_others(void **state)
@@ -89,12 +81,12 @@ static void refuses_places_of_others(void **state)
 	for (i = 0; i < ARRAY_SIZE(bad_writes); i++)
 		assert_int_equal(knobs_write_reversibly(knobs, bad_writes[i], "1", "0", &message),
 				 -EINVAL);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/system", NULL), -EINVAL);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/system", &message),
+			 -EINVAL);
+	assert_non_null(strstr(message.text, "syslatency"));
 	assert_int_equal(knobs_make_group(knobs, "/tmp/syslatency-x", NULL), -EINVAL);
 	assert_int_equal(knobs_make_trace_instance(knobs, "/sys/kernel/tracing/syslatency", NULL),
 			 -EINVAL);
-	assert_int_equal(knobs_own_tree(knobs, "/tmp/other", &message), -EINVAL);
-	assert_non_null(strstr(message.text, "syslatency"));
 	assert_int_equal(knobs_own_swap(knobs, "sda1", false, NULL), -EINVAL);
 	assert_int_equal(knobs_own_swap(knobs, "zram0/../sda", false, NULL), -EINVAL);
 	assert_int_equal(knobs_close(knobs, NULL), 0);
@@ -128,6 +120,78 @@ static void lines_survive_any_text(void **state)
 	assert_int_equal(undo_list_add(&list, 9, "process 1 5", NULL), -EINVAL);
 	assert_int_equal(undo_list_add(&list, 9, "process -5 5", NULL), -EINVAL);
 	assert_int_equal(undo_list_add(&list, 9, "exec /bin/sh", NULL), -EINVAL);
+	assert_int_equal(undo_list_add(&list, 9, "tree /tmp/syslatency-x", NULL), -EINVAL);
+	undo_list_clear(&list);
+}
+
+static uint64_t undone[8];
+static size_t undone_count;
+
+static void note_undone(const struct undo_context *context, const struct undo_record *record)
+{
+	assert_true(undone_count < ARRAY_SIZE(undone));
+	undone[undone_count++] = record->sequence;
+}
+
+static const struct undo_context noting = {.limit_ns = INT64_MAX, .done = note_undone};
+
+static void processes_end_first_then_all_newest_first(void **state)
+{
+	static const uint64_t wanted[] = {2, 5, 4, 3, 1};
+	const char *const below = "/sys/fs/cgroup/memory/syslatency-1/syslatency-below";
+	struct undo_list list = {0};
+	char line[64], path[PATH_MAX];
+	struct knobs *knobs;
+	uint64_t ticks;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(process_start_ticks(pid, &ticks), 0);
+	snprintf(line, sizeof(line), "process %d %" PRIu64, (int)pid, ticks);
+	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
+	assert_int_equal(machine_path(below, path, sizeof(path)), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(undo_list_add(&list, 1, "group /sys/fs/cgroup/memory/syslatency-1", NULL),
+			 0);
+	assert_int_equal(undo_list_add(&list, 2, line, NULL), 0);
+	assert_int_equal(undo_list_add(&list, 3, "write " KNOB " 11111", NULL), 0);
+	snprintf(path, sizeof(path), "group %s", below);
+	assert_int_equal(undo_list_add(&list, 4, path, NULL), 0);
+	assert_int_equal(undo_list_add(&list, 5, "write " KNOB " 22222", NULL), 0);
+	undone_count = 0;
+	assert_int_equal(undo_list_run(&list, 0, &noting, NULL), 0);
+	assert_int_equal(undone_count, ARRAY_SIZE(wanted));
+	assert_memory_equal(undone, wanted, sizeof(wanted));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_value(KNOB, "11111");
+	undo_list_clear(&list);
+	assert_int_equal(knobs_close(knobs, NULL), 0);
+}
+
+/* A newer value that could not be written must not be written later, over the older one. */
+static void an_older_value_stands(void **state)
+{
+	static const char msgmax[] = "/proc/sys/kernel/msgmax"; /* of the IPC namespace */
+	struct message message = {0};
+	struct undo_list list = {0};
+
+	machine_set_root(NULL);
+	if (unshare(CLONE_NEWIPC) < 0 || access(msgmax, W_OK) < 0)
+		SKIP_BECAUSE("a setting of the test's own needs root");
+	assert_int_equal(undo_list_add(&list, 1, "write /proc/sys/kernel/msgmax 4321", NULL), 0);
+	assert_int_equal(undo_list_add(&list, 2, "write /proc/sys/kernel/msgmax none", NULL), 0);
+	undone_count = 0;
+	assert_int_equal(undo_list_run(&list, 1, &noting, &message), -EINVAL);
+	assert_non_null(strstr(message.text, msgmax));
+	assert_int_equal(undone_count, 0);
+	assert_int_equal(undo_list_run(&list, 0, &noting, NULL), 0);
+	assert_int_equal(undo_list_left(&list), 0);
+	assert_value(msgmax, "4321");
 	undo_list_clear(&list);
 }
 
@@ -209,13 +273,16 @@ static void without_guardian_nothing_is_changed_and_close_undoes(void **state)
 {
 	struct message message = {0};
 	struct knobs *knobs;
+	uint64_t ticks;
 	pid_t guardian;
 
 	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
 	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
 	guardian = find_guardian(getpid());
 	assert_true(guardian > 0);
+	assert_int_equal(process_start_ticks(guardian, &ticks), 0);
 	kill(guardian, SIGKILL);
+	wait_for_death(guardian, ticks);
 	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EPIPE);
 	assert_non_null(strstr(message.text, "guardian"));
 	assert_value(OTHER_KNOB, "60");
@@ -330,7 +397,7 @@ static void *ask_often(void *argument)
 	int i;
 
 	for (i = 0; i < ASKED; i++)
-		failed += knobs_own_tree(knobs, "/tmp/syslatency-never-made", NULL) < 0;
+		failed += knobs_own_process(knobs, getpid(), NULL) < 0;
 	return (void *)failed;
 }
 
@@ -356,6 +423,7 @@ static void threads_and_children_may_ask_at_once(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_equal(knobs_mark(knobs), (ASKERS + 1) * ASKED);
+	knobs_disown_process(knobs, getpid());
 	assert_int_equal(knobs_close(knobs, NULL), 0);
 }
 
@@ -392,9 +460,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(close_puts_back_newest_first),
 		CASE(choices_and_values_that_are_read_otherwise),
-		CASE(groups_and_trees_go),
+		CASE(groups_go),
 		CASE(refuses_places_of_others),
 		CASE(lines_survive_any_text),
+		CASE(processes_end_first_then_all_newest_first),
+		CASE(an_older_value_stands),
 		CASE(a_kill_is_undone_and_the_lock_given_on),
 		CASE(both_killed_is_restored),
 		CASE(without_guardian_nothing_is_changed_and_close_undoes),
@@ -406,5 +476,5 @@ int main(void)
 		CASE(a_failed_undo_is_told_and_kept),
 	};
 
-	return cmocka_run_group_tests_name("sys/knob", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("undo", tests, NULL, NULL);
 }
