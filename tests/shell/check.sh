@@ -40,10 +40,8 @@ expect "no memory controller: the memcg scope is not there" 0 'not memcg:' sysla
 unset SYSLATENCY_ROOT
 
 # --- without privilege ---
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	chmod 755 "$work"
-	expect "an ordinary user gets his screen too" 0 '^machine' \
-		setpriv --reuid=65534 --regid=65534 --clear-groups "$(command -v syslat)" check
+if can_be_nobody; then
+	expect "an ordinary user gets his screen too" 0 '^machine' "${nobody[@]}" "$(for_nobody syslat)" check
 	check "with what he lacks" grep -qE 'not (fifo|zram|memcg)' "$work/expect.out"
 else
 	skip "an ordinary user gets his screen too" "not root"

@@ -128,13 +128,13 @@ wait $pid
 check "nohup keeps SIGHUP away" jq -e '.interrupted == false' "$work/nohup.json"
 
 # --- without privilege it measures what it can and says what ---
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	chmod 777 "$work"
-	setpriv --reuid 65534 --regid 65534 --clear-groups env TMPDIR="$work" "$(command -v gem_syslatency)" \
+if can_be_nobody; then
+	program=$(for_nobody gem_syslatency)
+	"${nobody[@]}" env TMPDIR="$work" "$program" \
 		-n -t 1 --json "$work/user.json" >"$work/user.out" 2>"$work/user.err"
 	check "an ordinary user measures under SCHED_OTHER" jq -e '.per_cpu[0].policy == "other" and .latency.count > 0' "$work/user.json"
 	for _ in 1 2 3; do # one page that is moved is no fault of ours
-		setpriv --reuid 65534 --regid 65534 --clear-groups env TMPDIR="$work" "$(command -v gem_syslatency)" \
+		"${nobody[@]}" env TMPDIR="$work" "$program" \
 			-n -t 1 --sched other --json - >"$work/faults.json" 2>/dev/null
 		[ "$(jq '[.per_cpu[].minflt] | add' "$work/faults.json")" = 0 ] && break
 	done

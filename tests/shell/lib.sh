@@ -12,6 +12,19 @@ ok() { tap_count=$((tap_count + 1)); echo "ok $tap_count - $1"; }
 not_ok() { tap_count=$((tap_count + 1)); echo "not ok $tap_count - $1"; }
 skip() { tap_count=$((tap_count + 1)); echo "ok $tap_count - $1 # SKIP $2"; }
 
+# As a user without privilege; only where can_be_nobody.
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+can_be_nobody() { [ "$(id -u)" -eq 0 ] && "${nobody[@]}" true 2>/dev/null; }
+
+# for_nobody PROGRAM: a copy that such a user may run, who may also write in $work. He cannot enter a
+# checkout that lies below /root.
+for_nobody() {
+	chmod 777 "$work"
+	mkdir -p "$work/nobody"
+	cp -u "$(command -v "$1")" "$work/nobody/$1"
+	echo "$work/nobody/$1"
+}
+
 # check "what" command...: passes when the command exits 0; shows its output when not.
 check() {
 	local what=$1

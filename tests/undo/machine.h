@@ -92,11 +92,12 @@ static inline void wait_for_no_journal(void)
 /* The process whose parent is @parent and whose name is the guardian's. */
 static inline pid_t find_guardian(pid_t parent)
 {
-	char command[128], text[16] = "";
+	char command[160], text[16] = "";
 	FILE *stream;
 
 	snprintf(command, sizeof(command),
-		 "ps -o pid=,comm= --ppid %d | awk '$2 == \"syslat-guardian\" {print $1}'",
+		 "cat /proc/[0-9]*/stat 2>/dev/null | "
+		 "awk '$2 == \"(syslat-guardian)\" && $4 == %d { print $1 }'",
 		 (int)parent);
 	stream = popen(command, "r");
 	assert_non_null(stream);
