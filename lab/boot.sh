@@ -110,7 +110,7 @@ lab_make_initramfs() {
 	echo 'root:x:0:' >"$root/etc/group"
 	cp "$top/lab/init" "$root/init"
 	for file in "$build"/benchmarks/* "$build"/tools/* "$build"/tests/backends/test_drm_dumb \
-		"$build"/tests/sys_test_group; do
+		"$build"/tests/undo_test_group; do
 		[ -f "$file" ] && [ -x "$file" ] && lab_add_program "$root" "$file" "usr/local/bin/$(basename "$file")"
 	done
 	[ -z "$kernel_folder" ] || lab_add_modules "$root" "$kernel_folder"
@@ -232,5 +232,5 @@ lab_test() {
 	[ -x "$build/tests/backends/test_drm_dumb" ] || die 77 "the tests are not built (libdrm is missing?)"
 	lab_find_kernel ""
 	accelerator=$(lab_choose_accelerator)
-	lab_run sh -c 'export CMOCKA_MESSAGE_OUTPUT=TAP; test_drm_dumb; status=$?; sys_test_group || status=$?; exit $status'
+	lab_run sh -c 'export CMOCKA_MESSAGE_OUTPUT=TAP; test_drm_dumb; status=$?; undo_test_group || status=$?; exit $status'
 }

@@ -81,9 +81,9 @@ lab_kernel() {
 		tree=$(cd "$2" && pwd) || die 2 "there is no directory $2"
 		shift 2
 	fi
-	lab_kernel_needs
-	mkdir -p "$cache/kernels"
 	if [ -n "$tree" ]; then
+		lab_kernel_needs
+		mkdir -p "$cache/kernels"
 		lab_configure "$tree" "$cache/objects-$1"
 		lab_make "$tree" "$cache/objects-$1" LOCALVERSION="-$1" bzImage
 		cp "$cache/objects-$1/arch/x86/boot/bzImage" "$cache/kernels/$1"
@@ -97,6 +97,8 @@ lab_kernel() {
 		*) die 2 "unknown variant '$variant': $lab_variants" ;;
 		esac
 	done
+	lab_kernel_needs
+	mkdir -p "$cache/kernels"
 	folder=$(lab_source) || die 77 "Debian's linux-source-6.1 cannot be had: see $cache/download.log"
 	for variant in "$@"; do
 		lab_build_variant "$variant" "$folder"
