@@ -3,26 +3,14 @@
 # changed knob stays, and khugepaged is where it was.
 . "$(dirname "$0")/lib.sh"
 
-kills=${SYSLATENCY_KILLS:-20}
+kills=${SYSLATENCY_KILLS:-8}
 if [ "$(id -u)" -ne 0 ]; then
 	skip "SIGKILL at random moments" "not root: nothing on the machine is changed"
 	finish
 	exit 0
 fi
 
-khugepaged_place() {
-	local pid
-	for pid in $(pgrep -x khugepaged); do
-		grep -E '^Cpus_allowed_list' "/proc/$pid/status"
-	done
-}
-state() {
-	cat /proc/swaps /proc/sysvipc/shm
-	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
-	grep -r . /sys/kernel/mm/transparent_hugepage 2>/dev/null | grep -vE 'full_scans|pages_collapsed|/stats/' | sort
-	khugepaged_place
-	find /run/syslatency -name '*.journal' 2>/dev/null
-}
+. "$(dirname "$0")/machine.sh"
 
 before=$(state)
 bad=0
@@ -33,19 +21,13 @@ for i in $(seq "$kills"); do
 	2) thp_collapse --size 32M --window 0.3 --runs 2 --rows collapse-swapped,scan-empty,remote,fork --pages-to-scan 4096,512 >/dev/null 2>&1 & ;;
 	esac
 	pid=$!
+	ours="$ours $pid"
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))$((RANDOM % 10))"
 	kill -KILL $pid 2>/dev/null
 	wait $pid 2>/dev/null
-	after=
-	for _ in $(seq 100); do
-		after=$(state)
-		[ "$after" = "$before" ] && break
-		sleep 0.1
-	done
-	if [ "$after" != "$before" ]; then
+	if ! faults=$(as_before "$before"); then
 		bad=$((bad + 1))
-		echo "# after kill $i:"
-		diff <(echo "$before") <(echo "$after") | sed 's/^/# /'
+		echo "# after kill $i: $faults"
 	fi
 done
 if [ $bad -eq 0 ]; then ok "the machine is as before after each of $kills kills"; else not_ok "the machine is as before ($bad of $kills differ)"; fi

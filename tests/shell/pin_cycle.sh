@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # pin_cycle from the command line: tables, records, and every kind of bad input.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/machine.sh"
 
 expect "help" 0 '^usage: pin_cycle' pin_cycle --help
 expect "version" 0 '^pin_cycle \(syslatency\) [0-9]' pin_cycle --version
 
-before=$(cat /proc/swaps /proc/sysvipc/shm; find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null)
-pin_cycle --backend shm --sizes 2M,8M --rounds 12 --limit 64M --json "$work/a.json" >"$work/a.out" 2>"$work/a.err"
+before=$(state)
+pin_cycle --backend shm --sizes 2M,8M --rounds 12 --limit 64M --json "$work/a.json" >"$work/a.out" 2>"$work/a.err" &
+ours="$ours $!"
+wait $!
 status=$?
 check "it measures" test "$status" -eq 0 -o "$status" -eq 4
 check "the record is of our schema" jq -e '.schema == "syslatency/run/1" and .benchmark == "pin_cycle"' "$work/a.json"
@@ -36,10 +39,7 @@ if jq -e '.metrics.pressure_release_stock_2M_page_ns' "$work/a.json" >/dev/null;
 else
 	skip "an eighth of the limit is held under pressure" "no memory group or swap can be made here"
 fi
-check "swap, segments and groups are as before" test "$(
-	cat /proc/swaps /proc/sysvipc/shm
-	find /sys/fs/cgroup -maxdepth 4 -type d -name 'syslatency-*' 2>/dev/null
-)" = "$before"
+check "swap, segments and groups are as before" as_before "$before"
 pin_cycle --backend shm --variant stock --parts cold --sizes 1M --rounds 2 --json - >"$work/stdout.json" 2>/dev/null
 check "--json - puts only JSON on standard output, --variant one way" jq -e '.settings.lanes == ["stock"]' "$work/stdout.json"
 expect "--details: mean and p99" 0 'processor time' pin_cycle --backend shm --variants stock,mlock --parts cold --sizes 1M --rounds 2 --details

@@ -49,14 +49,14 @@ run() {
 	esac
 }
 
-run wakeup -n -t 1
-run fixed -n -t 1 --interval 1ms
-run wakeup-one-cpu -n -1 -t 1
-run wakeup-null -t 1 --load null
-run wakeup-gem -t 1 --load gem --backend shm --variant mapping --limit 300M
-run wakeup-file-cache -t 1 --load file-cache --file-cache-dir "$source_root"
-run thp -n -m -t 1 --pace 2ms
-run thp-loads -m -t 1 --pace 2ms --load gem,thp --backend shm --variant stock --limit 300M
+run wakeup -n -t 0.5
+run fixed -n -t 0.5 --interval 1ms
+run wakeup-one-cpu -n -1 -t 0.5
+run wakeup-null -t 0.5 --load null
+run wakeup-gem -t 0.5 --load gem --backend shm --variant mapping --limit 300M
+run wakeup-file-cache -t 0.5 --load file-cache --file-cache-dir "$source_root"
+run thp -n -m -t 0.5 --pace 2ms
+run thp-loads -m -t 0.5 --pace 2ms --load gem,thp --backend shm --variant stock --limit 300M
 
 # Compared: the shortened reading finds the very numbers that a path into the whole record does.
 check "real records are compared" syslat compare --json "$work/short.json" --metric max --include-invalid \

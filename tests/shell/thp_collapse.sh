@@ -146,9 +146,9 @@ mkdir -p "$work/root/proc"
 one_line_error "a kernel without THP" 77 'no transparent huge pages' env SYSLATENCY_ROOT="$work/root" thp_collapse --size 16M
 
 # --- without privilege ---
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	chmod 777 "$work"
-	setpriv --reuid 65534 --regid 65534 --clear-groups env TMPDIR="$work" "$(command -v thp_collapse)" \
+if can_be_nobody; then
+	program=$(for_nobody thp_collapse)
+	"${nobody[@]}" env TMPDIR="$work" "$program" \
 		--size 16M --window 0.2 --runs 1 --json "$work/user.json" >"$work/user.out" 2>"$work/user.err"
 	check "an ordinary user measures what needs no privilege" jq -e '.metrics.collapse_2M_p50_ns.value > 0 or (.notes | any(test("collapse: n/a")))' "$work/user.json"
 	check "and is told what he misses" jq -e '.notes | any(test("row walked: n/a: .*root"))' "$work/user.json"

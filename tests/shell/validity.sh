@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 record=$work/run.json
-run() { gem_syslatency --json "$record" "$@" >/dev/null 2>"$work/err"; }
+run() { gem_syslatency --warmup 0.3s --json "$record" "$@" >/dev/null 2>"$work/err"; }
 reasons() { jq -r '.validity.verdict, .validity.reasons[]' "$record" | sed 's/^/# /'; }
 # verdict "what" JQ: judges the last record.
 verdict() {
@@ -28,12 +28,12 @@ verdict "the record has what the verdict is made of" '.counters.vmstat and .coun
 	and (.machine_key | test("^[0-9a-f]{16}$"))'
 
 # --- the counters switched off: nothing is proved, and that is said ---
-run -t 0.3 --warmup 0 --load null --counters off
+run -t 0.3 --load null --counters off
 verdict "without counters a run is suspect" '.validity.verdict == "suspect" and .settings.counters == "off"
 	and (.validity.reasons | any(test("--counters off"))) and (.counters | has("vmstat") or has("series") | not)'
-run -t 0.3 --warmup 0 --load thp --scope machine --counters off
+run -t 0.3 --load thp --scope machine --counters off
 verdict "and invalid beside a load" '.validity.verdict == "invalid" and (.validity.reasons | any(test("--counters off")))'
-run -t 0.3 --warmup 0 --load null --counters on
+run -t 0.3 --load null --counters on
 verdict "on is the default" '(.settings | has("counters") | not) and .counters.vmstat'
 
 # --- a neighbour that eats a CPU ---
@@ -46,11 +46,10 @@ verdict "a busy neighbour makes the run suspect, and is named" '.validity.verdic
 	and (.validity.reasons | any(test("other programs used .* of a CPU .*pid")))'
 
 # --- a sampler without FIFO ---
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	chmod 777 "$work"
+if can_be_nobody; then
+	program=$(for_nobody gem_syslatency)
 	rm -f "$record"
-	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all \
-		"$(command -v gem_syslatency)" -n -t 0.5 --load null --json "$record" >"$work/err" 2>&1
+	"${nobody[@]}" "$program" -n -t 0.5 --load null --json "$record" >"$work/err" 2>&1
 	status=$?
 	if [ -s "$record" ] && [ "$(jq -r '.per_cpu[0].policy' "$record")" != fifo ]; then
 		verdict "FIFO asked and not got: invalid, with the remedy" '.validity.verdict == "invalid"
