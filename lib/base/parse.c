@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,77 +32,111 @@ int parse_int64(const char *text, int64_t minimum, int64_t maximum, int64_t *ret
 	return 0;
 }
 
-/*
- * Length of a decimal number at the start of @text (sign, digits, point, exponent); 0 when there is
- * none. Checked by hand because strtod takes hexadecimal, nan, inf and leading blanks too.
- */
-static size_t number_length(const char *text)
+static bool is_digit(const char *at, const char *end)
 {
-	const char *at = text;
-	size_t digits = 0;
-
-	if (*at == '-' || *at == '+')
-		at++;
-	for (; isdigit((unsigned char)*at); at++)
-		digits++;
-	if (*at == '.')
-		for (at++; isdigit((unsigned char)*at); at++)
-			digits++;
-	if (digits == 0)
-		return 0;
-	if (*at == 'e' || *at == 'E') {
-		const char *exponent = at + 1;
-
-		if (*exponent == '-' || *exponent == '+')
-			exponent++;
-		if (isdigit((unsigned char)*exponent)) {
-			while (isdigit((unsigned char)*exponent))
-				exponent++;
-			at = exponent;
-		}
-	}
-	return (size_t)(at - text);
+	return at < end && (unsigned char)(*at - '0') < 10;
 }
 
-/* strtod in the C locale, of exactly @length bytes. */
-static int number_value(const char *text, size_t length, double *ret_value)
+/* After "e-12" at @at; @at itself when there is no such thing. */
+static const char *skip_exponent(const char *at, const char *end)
 {
-	char copy[512];
-	locale_t c_locale;
-	double value;
+	const char *digits = at + 1;
 
-	if (length >= sizeof(copy))
-		return -EINVAL;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-	if (!c_locale)
-		return -ENOMEM;
-	value = strtod_l(copy, NULL, c_locale);
-	freelocale(c_locale);
+	if (at >= end || (*at != 'e' && *at != 'E'))
+		return at;
+	if (digits < end && (*digits == '-' || *digits == '+'))
+		digits++;
+	if (!is_digit(digits, end))
+		return at;
+	while (is_digit(digits, end))
+		digits++;
+	return digits;
+}
+
+static int by_strtod(const char *text, size_t size, double *ret_value)
+{
+	char small[128], *copy = size < sizeof(small) ? small : malloc(size + 1);
+	locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	double value = NAN;
+
+	if (copy && c_locale) {
+		memcpy(copy, text, size);
+		copy[size] = '\0';
+		value = strtod_l(copy, NULL, c_locale);
+	}
+	if (c_locale)
+		freelocale(c_locale);
+	if (copy != small)
+		free(copy);
 	if (!isfinite(value))
-		return -ERANGE;
+		return isnan(value) ? -ENOMEM : -ERANGE;
 	*ret_value = value;
+	return 0;
+}
+
+/*
+ * The form is checked by hand because strtod takes hexadecimal, nan, inf and leading blanks too.
+ * A number without an exponent whose digits are below 2^53 is the quotient of two doubles, which
+ * one IEEE operation rounds once (Clinger, PLDI 1990): about ten times as fast as strtod.
+ */
+int parse_number(const char *text, const char *end, const char **ret_after, double *ret_value)
+{
+	static const double tens[] = {1e0,  1e1,  1e2,	1e3,  1e4,  1e5,  1e6,	1e7,  1e8,  1e9,
+				      1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+	bool negative = text < end && *text == '-';
+	const char *start = text + (text < end && (*text == '-' || *text == '+')), *at = start;
+	size_t count, places = 0;
+	uint64_t digits = 0;
+
+	for (; is_digit(at, end); at++)
+		digits = digits * 10 + (uint64_t)(*at - '0');
+	count = (size_t)(at - start);
+	if (at < end && *at == '.') {
+		start = ++at;
+		for (; is_digit(at, end); at++)
+			digits = digits * 10 + (uint64_t)(*at - '0');
+		places = (size_t)(at - start);
+		count += places;
+	}
+	if (count == 0)
+		return -EINVAL;
+	start = at;
+	at = skip_exponent(at, end);
+	if (at == start && count <= 19 && digits <= UINT64_C(1) << 53 && FLT_EVAL_METHOD == 0) {
+		double value = (double)digits / tens[places];
+
+		*ret_value = negative ? -value : value;
+	} else {
+		int error = by_strtod(text, (size_t)(at - text), ret_value);
+
+		if (error)
+			return error;
+	}
+	*ret_after = at;
 	return 0;
 }
 
 int parse_double(const char *text, double *ret_value)
 {
-	size_t length = number_length(text);
+	const char *end = text + strlen(text), *after;
+	double value;
+	int error = parse_number(text, end, &after, &value);
 
-	if (length == 0 || text[length] != '\0')
-		return -EINVAL;
-	return number_value(text, length, ret_value);
+	if (error || after != end)
+		return error ? error : -EINVAL;
+	*ret_value = value;
+	return 0;
 }
 
 /*
- * @number x @unit as an exact int64_t where the number is whole or the product is; a decimal
- * fraction rounds to the nearest nanosecond (or byte).
+ * The number at @text x @unit as an exact int64_t where the number is whole; a decimal fraction
+ * rounds to the nearest nanosecond (or byte).
  */
-static int scale(const char *text, size_t length, int64_t unit, int64_t *ret_value)
+static int scale(const char *text, const char *after, double number, int64_t unit,
+		 int64_t *ret_value)
 {
 	char copy[32];
-	double number;
+	size_t length = (size_t)(after - text);
 	long double product;
 	int64_t whole;
 	int error;
@@ -112,13 +147,11 @@ static int scale(const char *text, size_t length, int64_t unit, int64_t *ret_val
 		memcpy(copy, text, length);
 		copy[length] = '\0';
 		error = parse_int64(copy, INT64_MIN, INT64_MAX, &whole);
-		if (error)
-			return error;
-		return __builtin_mul_overflow(whole, unit, ret_value) ? -ERANGE : 0;
+		if (error || __builtin_mul_overflow(whole, unit, &whole))
+			return error ? error : -ERANGE;
+		*ret_value = whole;
+		return 0;
 	}
-	error = number_value(text, length, &number);
-	if (error)
-		return error;
 	product = roundl((long double)number * (long double)unit);
 	if (product >= 0x1p63L || product < -0x1p63L)
 		return -ERANGE;
@@ -140,20 +173,21 @@ int parse_duration_ns(const char *text, int64_t bare_unit_ns, bool allow_negativ
 		{"h", 3600 * NS_PER_S},
 		{"d", 86400 * NS_PER_S},
 	};
-	size_t length = number_length(text);
 	int64_t unit_ns = 0, ns;
-	int error;
+	const char *unit;
+	double number;
+	int error = parse_number(text, text + strlen(text), &unit, &number);
 
-	if (length == 0)
-		return -EINVAL;
-	if (text[length] == '\0')
+	if (error)
+		return error;
+	if (*unit == '\0')
 		unit_ns = bare_unit_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (strcmp(text + length, units[i].name) == 0)
+		if (strcmp(unit, units[i].name) == 0)
 			unit_ns = units[i].ns;
 	if (unit_ns == 0)
 		return -EINVAL;
-	error = scale(text, length, unit_ns, &ns);
+	error = scale(text, unit, number, unit_ns, &ns);
 	if (error)
 		return error;
 	if (ns < 0 && !allow_negative)
@@ -164,37 +198,28 @@ int parse_duration_ns(const char *text, int64_t bare_unit_ns, bool allow_negativ
 
 int parse_size(const char *text, struct size_value *ret_size)
 {
-	size_t length = number_length(text);
+	static const char units[] = "KMGT";
 	struct size_value size = {0};
-	const char *unit = text + length;
+	const char *unit, *letter;
+	double number;
 	int64_t bytes;
-	int error, shift;
+	int error = parse_number(text, text + strlen(text), &unit, &number), shift = 0;
 
-	if (length == 0 || *text == '-')
-		return length == 0 ? -EINVAL : -ERANGE;
+	if (error || *text == '-')
+		return error ? error : -ERANGE;
 	if (strcmp(unit, "%") == 0) {
-		error = number_value(text, length, &size.percent);
-		if (error)
-			return error;
-		if (!(size.percent > 0 && size.percent <= 100))
+		if (!(number > 0 && number <= 100))
 			return -ERANGE;
-		size.is_percent = true;
-		*ret_size = size;
+		*ret_size = (struct size_value){.is_percent = true, .percent = number};
 		return 0;
 	}
-	if (*unit == '\0')
-		shift = 0;
-	else if (strcmp(unit, "K") == 0 || strcmp(unit, "k") == 0)
-		shift = 10;
-	else if (strcmp(unit, "M") == 0 || strcmp(unit, "m") == 0)
-		shift = 20;
-	else if (strcmp(unit, "G") == 0 || strcmp(unit, "g") == 0)
-		shift = 30;
-	else if (strcmp(unit, "T") == 0 || strcmp(unit, "t") == 0)
-		shift = 40;
-	else
-		return -EINVAL;
-	error = scale(text, length, INT64_C(1) << shift, &bytes);
+	if (*unit) {
+		letter = strchr(units, toupper((unsigned char)*unit));
+		if (!letter || unit[1])
+			return -EINVAL;
+		shift = 10 * (int)(letter - units + 1);
+	}
+	error = scale(text, unit, number, INT64_C(1) << shift, &bytes);
 	if (error)
 		return error;
 	size.bytes = (uint64_t)bytes;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Text to numbers, without the locale, without silent truncation. Every parser reads the whole text
- * (leading or trailing blanks and rubbish are -EINVAL) and sets its result only on success;
- * a value that does not fit is -ERANGE.
+ * Text to numbers, without the locale, without silent truncation. Every parser but parse_number()
+ * reads the whole text (leading or trailing blanks and rubbish are -EINVAL) and sets its result
+ * only on success; a value that does not fit is -ERANGE.
  */
 
 /* A size as typed: bytes, or a share of something known only later (50%). */
@@ -20,6 +20,13 @@ struct size_value {
 };
 
 int parse_int64(const char *text, int64_t minimum, int64_t maximum, int64_t *ret_value);
+
+/*
+ * The number at the start of @text, which ends at @end, to the nearest double, ties to even;
+ * *ret_after: the first character behind it, for the caller to judge. -EINVAL: none; -ERANGE: too
+ * great for a double. About 10 ns for up to 15 digits without an exponent.
+ */
+int parse_number(const char *text, const char *end, const char **ret_after, double *ret_value);
 
 /* Finite decimal or exponent form with a point; "nan", "inf" and hexadecimal are -EINVAL. */
 int parse_double(const char *text, double *ret_value);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parse.h"
+
 #define BUFFER_START (256u << 10)
 #define BUFFER_MOST (64u << 20) /* a longer line is no number */
 
@@ -74,8 +76,9 @@ static int not_a_number(const struct reader *reader, const char *at, const char 
 		why = "is not a number: decimals take a point, columns are parted by blanks";
 	else if (strncasecmp(text, "nan", 3) == 0 || strncasecmp(text, "-nan", 4) == 0)
 		why = "is not a number that can be ranked: remove the line, and say why it is there";
-	else if (strcasestr(text, "inf") || (size && (*at == '-' || (*at >= '0' && *at <= '9')) &&
-					     number_scan(at, stop, &(double){0}) == NULL))
+	else if (strcasestr(text, "inf") ||
+		 (size && (*at == '-' || (*at >= '0' && *at <= '9')) &&
+		  parse_number(at, stop, &stop, &(double){0}) == -ERANGE))
 		why = "is not a finite number";
 	return message_set(reader->message, -EINVAL, "%s: line %zu: \"%s\" %s", reader->name,
 			   reader->line, text, why);
@@ -101,8 +104,7 @@ static int read_line(struct reader *reader, const char *at, const char *end)
 					   "%s: line %zu has no column %u", reader->name,
 					   reader->line, reader->column);
 	}
-	after = number_scan(at, end, &value);
-	if (!after || !(ends_column(after, end) || *after == '#'))
+	if (parse_number(at, end, &after, &value) || !(ends_column(after, end) || *after == '#'))
 		return not_a_number(reader, at, end);
 	while (after < end && is_blank(*after))
 		after++;
@@ -116,17 +118,18 @@ static int read_lines(struct reader *reader, bool at_end, size_t *ret_used)
 	const char *at = reader->buffer, *end = reader->buffer + reader->filled;
 
 	while (at < end) {
+		const char *newline, *next;
 		double value;
-		const char *newline,
-			*next = reader->column == 1 ? number_scan_line(at, end, &value) : NULL;
 		int error;
 
-		if (next) {
+		/* The common line by far: a number and nothing else. */
+		if (reader->column == 1 && parse_number(at, end, &next, &value) == 0 &&
+		    next < end && *next == '\n') {
 			reader->line++;
 			error = keep(reader, value);
 			if (error)
 				return error;
-			at = next;
+			at = next + 1;
 			continue;
 		}
 		newline = memchr(at, '\n', (size_t)(end - at));

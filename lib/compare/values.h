@@ -31,19 +31,4 @@ int values_read(const char *path, unsigned int column, struct values *ret_values
 int values_read_fd(int fd, const char *name, unsigned int column, const char *head,
 		   size_t head_size, struct values *ret_values, struct message *message);
 
-/*
- * One number at @text (which ends at @end) to the nearest double, ties to even. Returns the first
- * character after it, NULL when there is no finite decimal number: exponents are read, "nan",
- * "inf", hexadecimal and numbers too great for a double are not.
- */
-const char *number_scan(const char *text, const char *end, double *ret_value);
-
-/*
- * The same value for the most common line by far, in a few steps: up to eight digits, which a
- * point and up to eight more may follow, then '\n' and nothing else. Returns the start of the next
- * line; NULL for any other line, and where fewer than NUMBER_LINE_LEAST bytes are left.
- */
-#define NUMBER_LINE_LEAST 24
-const char *number_scan_line(const char *text, const char *end, double *ret_value);
-
 #endif

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/parse.h"
 #include "base/random.h"
 #include "history/import_internal.h"
 #include "history/scan.h"
-#include "compare/values.h"
 
 struct record *import_new(struct import_list *list, const struct import_settings *settings,
 			  const char *benchmark)
@@ -73,12 +73,13 @@ void import_list_free(struct import_list *list)
 
 static bool knows_values(const char *text)
 {
+	const char *after;
 	double value;
 
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
 		text += strspn(text, " \t\r");
 		if (*text != '#' && *text != '\n' && *text)
-			return number_scan(text, text + strlen(text), &value) != NULL;
+			return parse_number(text, text + strlen(text), &after, &value) == 0;
 	}
 	return false;
 }
@@ -97,8 +98,8 @@ static int read_values(const char *text, const struct import_settings *settings,
 		if (text < end && *text != '#') {
 			struct record *record;
 
-			after = number_scan(text, end, &value);
-			if (!after || (after < end && !strchr(" \t\r#", *after)))
+			if (parse_number(text, end, &after, &value) ||
+			    (after < end && !strchr(" \t\r#", *after)))
 				return message_set(message, -EINVAL,
 						   "line %zu: \"%.*s\" is not a finite number",
 						   line, (int)strcspn(text, " \t\r\n"), text);

@@ -9,9 +9,9 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "record/record.h"
 #include "record/setting.h"
-#include "compare/values.h"
 
 /* Members of a record that are looked at. */
 enum member {
@@ -121,13 +121,13 @@ static void add_value(struct scanned *scanned, const char *name, const char *uni
 
 static int take_latency(void *data, struct json_span key, struct json_span value)
 {
+	const char *end = value.text + value.size, *after;
 	double number;
 
 	for (size_t i = 0; i < ARRAY_SIZE(latency_keys); i++) {
 		if (!span_is(key, latency_keys[i].key) || is_null(value))
 			continue;
-		if (number_scan(value.text, value.text + value.size, &number) !=
-		    value.text + value.size)
+		if (parse_number(value.text, end, &after, &number) || after != end)
 			return -EDOM;
 		add_value(data, latency_keys[i].name, "us", "lower", number);
 	}

@@ -11,10 +11,8 @@
  */
 
 /*
- * Sort ascending, in place, with half a megabyte of further memory at most (none where there is
- * none): by digits of the bits of the doubles, the most significant first. -0.0 becomes 0.0, so
- * that equal values are equal bits. -EINVAL, and the array as it was, when a value is NaN or
- * infinite. count 0 is well.
+ * Sort ascending, in place. -0.0 becomes 0.0, so that equal values are equal bits. -EINVAL, and the
+ * array as it was, when a value is NaN or infinite. count 0 is well.
  */
 int series_sort(double *values, size_t count);
 
