@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop itself, in a thread of the test: phases, huge pages, pace, throttling. */
+#include "support/testing.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,11 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
-#include "fake_root.h"
 #include "ops.h"
 #include "sys/rt.h"
 
@@ -338,16 +334,16 @@ static void later_mappings_leave_the_place_alone(void **state)
 static void kernel_without_huge_pages_is_refused(void **state)
 {
 	struct measure_settings settings = {0};
-	struct fake_root root;
+	char root[TREE_SIZE];
 	struct message message;
 
-	fake_root_open(&root);
+	testing_open_machine(root);
 	assert_int_equal(measure_thp.check(&settings, &message), -ENOTSUP);
 	assert_non_null(strstr(message.text, "transparent huge pages"));
-	fake_root_write(&root, "/sys/kernel/mm/transparent_hugepage/enabled",
-			"always [madvise] never\n");
+	testing_write(root, "/sys/kernel/mm/transparent_hugepage/enabled",
+		      "always [madvise] never\n");
 	assert_int_equal(measure_thp.check(&settings, &message), 0);
-	fake_root_close(&root);
+	testing_close_machine(root);
 }
 
 int main(void)

@@ -10,13 +10,19 @@
 
 #include <cmocka.h>
 
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder of the test's own; remove with testing_remove_tree(). Returns @path. */
+#include "base/file.h"
+
+#define TREE_SIZE 256 /* of the path of a folder of the test's own */
+
+/* A new empty folder; remove it with testing_remove_tree(). Returns @path. */
 static inline char *testing_make_tree(char *path, size_t size)
 {
 	const char *base = getenv("TMPDIR");
@@ -26,28 +32,49 @@ static inline char *testing_make_tree(char *path, size_t size)
 	return path;
 }
 
-static inline void testing_remove_tree(const char *path)
+static inline int testing_remove_one(const char *path, const struct stat *status, int kind,
+				     struct FTW *walk)
 {
-	char command[4200];
-
-	assert_true(strstr(path, "syslatency-test.") != NULL);
-	snprintf(command, sizeof(command), "rm -rf '%s'", path);
-	assert_int_equal(system(command), 0);
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
 }
 
-/* Writes @text to @tree + @path, making directories: a machine of the test's own. */
+static inline void testing_remove_tree(const char *path)
+{
+	assert_true(strstr(path, "syslatency-test.") != NULL);
+	assert_int_equal(nftw(path, testing_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Writes @text to @tree + @path, making directories. */
 static inline void testing_write(const char *tree, const char *path, const char *text)
 {
-	char full[4200], command[4300];
+	char full[PATH_MAX], *slash;
 	FILE *file;
 
-	snprintf(full, sizeof(full), "%s%s", tree, path);
-	snprintf(command, sizeof(command), "mkdir -p \"$(dirname '%s')\"", full);
-	assert_int_equal(system(command), 0);
+	assert_true(snprintf(full, sizeof(full), "%s%s", tree, path) < (int)sizeof(full));
+	slash = strrchr(full, '/');
+	*slash = '\0';
+	assert_int_equal(file_make_directories(full), 0);
+	*slash = '/';
 	file = fopen(full, "w");
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* A machine laid out in a folder, for code that reads through base/file: testing_write() its files.
+ */
+static inline void testing_open_machine(char tree[TREE_SIZE])
+{
+	machine_set_root(testing_make_tree(tree, TREE_SIZE));
+}
+
+static inline void testing_close_machine(const char *tree)
+{
+	machine_set_root(NULL);
+	testing_remove_tree(tree);
 }
 
 /* Skips the running test with its reason on the TAP stream. */

@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/testing.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "base/array.h"
 #include "base/json.h"
 #include "config.h"
-#include "fake_root.h"
 #include "sys/environment.h"
 #include "sys/kernel_config.h"
 
-static struct fake_root root;
+static char root[TREE_SIZE];
 
 static int set_up(void **state)
 {
-	fake_root_open(&root);
+	testing_open_machine(root);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	fake_root_close(&root);
+	testing_close_machine(root);
 	return 0;
 }
 
@@ -50,48 +45,47 @@ static int64_t number_at(const json_t *environment, const char *path)
 
 static void lay_out_desktop(void)
 {
-	fake_root_write(&root, "/proc/sys/kernel/osrelease", "6.1.0-38-amd64\n");
-	fake_root_write(&root, "/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian\n");
-	fake_root_write(&root, "/proc/cmdline",
-			"root=/dev/sda1 quiet preempt=full mitigations=off\n");
-	fake_root_write(&root, "/boot/config-6.1.0-38-amd64",
-			"# comment\nCONFIG_HZ=250\nCONFIG_HZ_250=y\nCONFIG_PREEMPT_VOLUNTARY=y\n"
-			"# CONFIG_KASAN is not set\nCONFIG_LRU_GEN=y\nCONFIG_PREEMPT_DYNAMIC=y\n");
-	fake_root_write(
-		&root, "/proc/cpuinfo",
+	testing_write(root, "/proc/sys/kernel/osrelease", "6.1.0-38-amd64\n");
+	testing_write(root, "/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian\n");
+	testing_write(root, "/proc/cmdline", "root=/dev/sda1 quiet preempt=full mitigations=off\n");
+	testing_write(root, "/boot/config-6.1.0-38-amd64",
+		      "# comment\nCONFIG_HZ=250\nCONFIG_HZ_250=y\nCONFIG_PREEMPT_VOLUNTARY=y\n"
+		      "# CONFIG_KASAN is not set\nCONFIG_LRU_GEN=y\nCONFIG_PREEMPT_DYNAMIC=y\n");
+	testing_write(
+		root, "/proc/cpuinfo",
 		"processor\t: 0\nmodel name\t: Intel(R) Core(TM) i7-7500U CPU @ 2.70GHz\n"
 		"microcode\t: 0xf4\nflags\t\t: fpu vme\nprocessor\t: 1\nmodel name\t: other\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/present", "0-3\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/online", "0-2\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/isolated", "\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/smt/control", "on\n");
+	testing_write(root, "/sys/devices/system/cpu/present", "0-3\n");
+	testing_write(root, "/sys/devices/system/cpu/online", "0-2\n");
+	testing_write(root, "/sys/devices/system/cpu/isolated", "\n");
+	testing_write(root, "/sys/devices/system/cpu/smt/control", "on\n");
 	for (int cpu = 0; cpu < 3; cpu++) {
 		char path[128];
 
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
-		fake_root_write(&root, path, cpu == 2 ? "powersave\n" : "performance\n");
+		testing_write(root, path, cpu == 2 ? "powersave\n" : "performance\n");
 	}
-	fake_root_write(&root, "/sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "1\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/vulnerabilities/mds", "Not affected\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/vulnerabilities/l1tf", "Vulnerable\n");
-	fake_root_write(&root, "/proc/meminfo",
-			"MemTotal:       16254304 kB\nMemFree: 1 kB\nSwapTotal: 1048572 kB\n");
-	fake_root_write(
-		&root, "/proc/swaps",
+	testing_write(root, "/sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n");
+	testing_write(root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1\n");
+	testing_write(root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "1\n");
+	testing_write(root, "/sys/devices/system/cpu/vulnerabilities/mds", "Not affected\n");
+	testing_write(root, "/sys/devices/system/cpu/vulnerabilities/l1tf", "Vulnerable\n");
+	testing_write(root, "/proc/meminfo",
+		      "MemTotal:       16254304 kB\nMemFree: 1 kB\nSwapTotal: 1048572 kB\n");
+	testing_write(
+		root, "/proc/swaps",
 		"Filename\tType\tSize\tUsed\tPriority\n/dev/sda2  partition\t1048572\t0\t-2\n");
-	fake_root_write(&root, "/sys/kernel/mm/transparent_hugepage/enabled",
-			"always [madvise] never\n");
-	fake_root_write(&root, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
-	fake_root_write(&root, "/sys/kernel/mm/lru_gen/enabled", "0x0007\n");
-	fake_root_write(
-		&root, "/proc/cgroups",
+	testing_write(root, "/sys/kernel/mm/transparent_hugepage/enabled",
+		      "always [madvise] never\n");
+	testing_write(root, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+	testing_write(root, "/sys/kernel/mm/lru_gen/enabled", "0x0007\n");
+	testing_write(
+		root, "/proc/cgroups",
 		"#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t9\t1\nmemory\t0\t9\t1\n");
-	fake_root_write(&root, "/sys/class/dmi/id/sys_vendor", "LENOVO\n");
-	fake_root_write(&root, "/sys/class/dmi/id/product_name", "20HM\n");
-	fake_root_write(&root, "/sys/class/dmi/id/board_name", "20HMS\n");
+	testing_write(root, "/sys/class/dmi/id/sys_vendor", "LENOVO\n");
+	testing_write(root, "/sys/class/dmi/id/product_name", "20HM\n");
+	testing_write(root, "/sys/class/dmi/id/board_name", "20HMS\n");
 }
 
 static void test_desktop(void **state)
@@ -139,11 +133,11 @@ static const char *preemption_of(const char *version, const char *cmdline, const
 	static char word[64];
 	json_t *environment;
 
-	fake_root_write(&root, "/proc/sys/kernel/osrelease", "6.1\n");
-	fake_root_write(&root, "/proc/sys/kernel/version", version);
-	fake_root_write(&root, "/proc/cmdline", cmdline);
+	testing_write(root, "/proc/sys/kernel/osrelease", "6.1\n");
+	testing_write(root, "/proc/sys/kernel/version", version);
+	testing_write(root, "/proc/cmdline", cmdline);
 	if (debugfs)
-		fake_root_write(&root, "/sys/kernel/debug/sched/preempt", debugfs);
+		testing_write(root, "/sys/kernel/debug/sched/preempt", debugfs);
 	environment = environment_describe();
 	snprintf(word, sizeof(word), "%s", json_get_string(environment, "preemption", "null"));
 	json_decref(environment);
@@ -158,7 +152,7 @@ static void test_preemption_models(void **state)
 	assert_string_equal(preemption_of("#1 SMP PREEMPT x\n", "\n", NULL), "full");
 	assert_string_equal(preemption_of("#1 PREEMPT_DYNAMIC\n", "preempt=none x\n", NULL),
 			    "none");
-	fake_root_write(&root, "/boot/config-6.1", "CONFIG_PREEMPT_LAZY=y\n");
+	testing_write(root, "/boot/config-6.1", "CONFIG_PREEMPT_LAZY=y\n");
 	assert_string_equal(preemption_of("#1 PREEMPT_DYNAMIC\n", "x\n", NULL), "lazy");
 	assert_string_equal(
 		preemption_of("#1 PREEMPT_DYNAMIC\n", "preempt=none\n", "none (voluntary) full\n"),
@@ -193,23 +187,23 @@ static void test_machine_key(void **state)
 	json_decref(environment);
 
 	/* another boot: kernel, command line, a little memory, an offline CPU, microcode */
-	fake_root_write(&root, "/proc/sys/kernel/osrelease", "6.12.1\n");
-	fake_root_write(&root, "/proc/cmdline", "quiet\n");
-	fake_root_write(&root, "/proc/meminfo", "MemTotal:       16264304 kB\n");
-	fake_root_write(&root, "/sys/devices/system/cpu/online", "0-3\n");
+	testing_write(root, "/proc/sys/kernel/osrelease", "6.12.1\n");
+	testing_write(root, "/proc/cmdline", "quiet\n");
+	testing_write(root, "/proc/meminfo", "MemTotal:       16264304 kB\n");
+	testing_write(root, "/sys/devices/system/cpu/online", "0-3\n");
 	environment = environment_describe();
 	environment_machine_key(environment, other);
 	assert_string_equal(key, other);
 	json_decref(environment);
 
 	/* another machine: twice the memory; another board */
-	fake_root_write(&root, "/proc/meminfo", "MemTotal:       32554304 kB\n");
+	testing_write(root, "/proc/meminfo", "MemTotal:       32554304 kB\n");
 	environment = environment_describe();
 	environment_machine_key(environment, other);
 	assert_string_not_equal(key, other);
 	json_decref(environment);
 	lay_out_desktop();
-	fake_root_write(&root, "/sys/class/dmi/id/board_name", "other\n");
+	testing_write(root, "/sys/class/dmi/id/board_name", "other\n");
 	environment = environment_describe();
 	environment_machine_key(environment, other);
 	assert_string_not_equal(key, other);
@@ -233,10 +227,10 @@ static void test_cgroup_versions(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		json_t *environment;
 
-		fake_root_write(&root, "/proc/cgroups", cases[i].cgroups);
+		testing_write(root, "/proc/cgroups", cases[i].cgroups);
 		if (cases[i].controllers)
-			fake_root_write(&root, "/sys/fs/cgroup/cgroup.controllers",
-					cases[i].controllers);
+			testing_write(root, "/sys/fs/cgroup/cgroup.controllers",
+				      cases[i].controllers);
 		environment = environment_describe();
 		assert_string_equal(json_get_string(environment, "cgroup_memory", "null"),
 				    cases[i].version);
@@ -266,12 +260,12 @@ static void test_compressed_config(void **state)
 	const char *source = NULL;
 	char command[PATH_MAX + 128], value[8], *text = NULL;
 
-	fake_root_write(&root, "/proc/plain", "CONFIG_HZ=1000\n");
-	snprintf(command, sizeof(command), "gzip -c '%s/proc/plain' > '%s/proc/config.gz'",
-		 root.path, root.path);
+	testing_write(root, "/proc/plain", "CONFIG_HZ=1000\n");
+	snprintf(command, sizeof(command), "gzip -c '%s/proc/plain' > '%s/proc/config.gz'", root,
+		 root);
 	if (system(command) != 0)
 		skip();
-	fake_root_write(&root, "/boot/config-6.1", "CONFIG_HZ=250\n");
+	testing_write(root, "/boot/config-6.1", "CONFIG_HZ=250\n");
 	assert_int_equal(kernel_config_read("6.1", &text, &source), 0);
 	assert_string_equal(source, "/proc/config.gz");
 	assert_int_equal(kernel_config_get(text, "HZ", value, sizeof(value)), 0);

@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "support/testing.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/json.h"
 #include "config.h"
-#include "fake_root.h"
 #include "sys/gpu.h"
 
-static struct fake_root root;
+static char root[TREE_SIZE];
 
 static int set_up(void **state)
 {
-	fake_root_open(&root);
+	testing_open_machine(root);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	fake_root_close(&root);
+	testing_close_machine(root);
 	return 0;
 }
 
@@ -31,7 +26,7 @@ static void link_to(const char *path, const char *target)
 {
 	char full[PATH_MAX];
 
-	snprintf(full, sizeof(full), "%s%s", root.path, path);
+	snprintf(full, sizeof(full), "%s%s", root, path);
 	assert_int_equal(symlink(target, full), 0);
 }
 
@@ -40,11 +35,11 @@ static void write_pci(const char *slot, const char *class, const char *vendor, c
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/class", slot);
-	fake_root_write(&root, path, class);
+	testing_write(root, path, class);
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/vendor", slot);
-	fake_root_write(&root, path, vendor);
+	testing_write(root, path, vendor);
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/device", slot);
-	fake_root_write(&root, path, device);
+	testing_write(root, path, device);
 }
 
 static void test_platforms(void **state)
@@ -113,15 +108,15 @@ static void test_several(void **state)
 
 	write_pci("0000:03:00.0", "0x030200\n", "0x10de\n", "0x1eb8\n");
 	link_to("/sys/bus/pci/devices/0000:03:00.0/driver", "../drivers/nvidia");
-	fake_root_write(&root, "/sys/module/nvidia/version", "550.1\n");
+	testing_write(root, "/sys/module/nvidia/version", "550.1\n");
 	write_pci("0000:00:01.0", "0x038000\n", "0x1af4\n", "0x1050\n");
-	fake_root_write(&root, "/sys/class/drm/card0/device/uevent", "x\n");
+	testing_write(root, "/sys/class/drm/card0/device/uevent", "x\n");
 	link_to("/sys/class/drm/card0/device/driver", "../drivers/vgem");
 	link_to("/sys/class/drm/card0/device/subsystem", "../bus/platform");
-	fake_root_write(&root, "/sys/class/drm/card1/device/uevent", "x\n");
+	testing_write(root, "/sys/class/drm/card1/device/uevent", "x\n");
 	link_to("/sys/class/drm/card1/device/subsystem", "../bus/pci");
-	fake_root_write(&root, "/sys/class/drm/card1-HDMI-A-1/status", "connected\n");
-	fake_root_write(&root, "/sys/class/drm/renderD128/dev", "226:128\n");
+	testing_write(root, "/sys/class/drm/card1-HDMI-A-1/status", "connected\n");
+	testing_write(root, "/sys/class/drm/renderD128/dev", "226:128\n");
 	gpus = gpu_list();
 	assert_int_equal(json_array_size(gpus), 3);
 	assert_string_equal(json_get_string(json_array_get(gpus, 0), "slot", ""), "0000:00:01.0");

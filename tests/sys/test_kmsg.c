@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/testing.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/array.h"
 #include "base/json.h"
-#include "fake_root.h"
 #include "sys/kmsg.h"
 
-static struct fake_root root;
+static char root[TREE_SIZE];
 
 static int set_up(void **state)
 {
-	fake_root_open(&root);
+	testing_open_machine(root);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	fake_root_close(&root);
+	testing_close_machine(root);
 	return 0;
 }
 
@@ -33,7 +28,7 @@ static void append(const char *text)
 	char path[PATH_MAX];
 	FILE *stream;
 
-	snprintf(path, sizeof(path), "%s/dev/kmsg", root.path);
+	snprintf(path, sizeof(path), "%s/dev/kmsg", root);
 	stream = fopen(path, "a");
 	assert_non_null(stream);
 	fputs(text, stream);
@@ -73,8 +68,8 @@ static void test_kinds(void **state)
 		struct kmsg *kmsg;
 		json_t *entries;
 
-		fake_root_write(&root, "/dev/kmsg",
-				"3,9,50,-;INFO: task old:1 blocked for more than 1\n");
+		testing_write(root, "/dev/kmsg",
+			      "3,9,50,-;INFO: task old:1 blocked for more than 1\n");
 		assert_int_equal(kmsg_open(&kmsg), 0);
 		append(cases[i].line);
 		append("6,99,999,-;usb 1-1: new device\n SUBSYSTEM=usb\n");
@@ -99,7 +94,7 @@ static void test_ordinary_lines_are_not_reported(void **state)
 	struct kmsg *kmsg;
 	json_t *entries;
 
-	fake_root_write(&root, "/dev/kmsg", "");
+	testing_write(root, "/dev/kmsg", "");
 	assert_int_equal(kmsg_open(&kmsg), 0);
 	append(lines);
 	entries = kmsg_collect(kmsg);
@@ -113,7 +108,7 @@ static void test_a_flood_is_bounded_and_told(void **state)
 	struct kmsg *kmsg;
 	json_t *entries;
 
-	fake_root_write(&root, "/dev/kmsg", "");
+	testing_write(root, "/dev/kmsg", "");
 	assert_int_equal(kmsg_open(&kmsg), 0);
 	for (int i = 0; i < 100; i++)
 		append("3,1,5,-;INFO: task d:1 blocked for more than 120 seconds.\n");

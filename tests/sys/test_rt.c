@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/testing.h"
+
 #include "sys/rt.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
-#include "fake_root.h"
 
 #define EMPTY_GROUP "/sys/fs/cgroup/cpu/syslatency-test-rt"
 
@@ -134,19 +129,19 @@ static void refusal_names_the_group_without_runtime(void **state)
 static void explanation_reads_the_machine(void **state)
 {
 	struct message message;
-	struct fake_root root;
+	char root[TREE_SIZE];
 
-	fake_root_open(&root);
-	fake_root_write(&root, "/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n");
-	fake_root_write(&root, "/proc/self/cgroup", "4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/\n");
-	fake_root_write(&root, "/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.rt_runtime_us", "0\n");
+	testing_open_machine(root);
+	testing_write(root, "/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n");
+	testing_write(root, "/proc/self/cgroup", "4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/\n");
+	testing_write(root, "/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.rt_runtime_us", "0\n");
 	assert_int_equal(rt_explain_denied(99, &message), -EPERM);
 	assert_non_null(strstr(message.text, "/a/b/cpu.rt_runtime_us is 0"));
-	fake_root_write(&root, "/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.rt_runtime_us", "950000\n");
+	testing_write(root, "/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.rt_runtime_us", "950000\n");
 	rt_explain_denied(99, &message);
 	assert_null(strstr(message.text, "/a/b/"));
 	assert_non_null(strstr(message.text, "container"));
-	fake_root_close(&root);
+	testing_close_machine(root);
 }
 
 static int64_t locked_kib(void)
@@ -215,14 +210,14 @@ static void refused_lock_names_limit_and_size(void **state)
 
 static void dma_latency_is_a_descriptor_or_says_why(void **state)
 {
-	struct fake_root root;
+	char root[TREE_SIZE];
 	char path[PATH_MAX];
 	int32_t held = -1;
 	int fd;
 
-	fake_root_open(&root);
+	testing_open_machine(root);
 	assert_int_equal(rt_hold_dma_latency(), -ENOENT);
-	fake_root_write(&root, "/dev/cpu_dma_latency", "");
+	testing_write(root, "/dev/cpu_dma_latency", "");
 	fd = rt_hold_dma_latency();
 	assert_true(fd >= 0);
 	close(fd);
@@ -231,7 +226,7 @@ static void dma_latency_is_a_descriptor_or_says_why(void **state)
 	assert_int_equal(read(fd, &held, sizeof(held)), 4);
 	assert_int_equal(held, 0);
 	close(fd);
-	fake_root_close(&root);
+	testing_close_machine(root);
 }
 
 static void timer_slack_is_one(void **state)

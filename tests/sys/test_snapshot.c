@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/testing.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/json.h"
-#include "fake_root.h"
 #include "sys/snapshot.h"
 
-static struct fake_root root;
+static char root[TREE_SIZE];
 
 static int set_up(void **state)
 {
-	fake_root_open(&root);
+	testing_open_machine(root);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	fake_root_close(&root);
+	testing_close_machine(root);
 	return 0;
 }
 
@@ -61,13 +56,13 @@ static void test_vmstat_deltas(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/proc/vmstat",
-			"pgscan_anon 100\npgscan_file 7\nnr_unevictable 10\nnr_free_pages 900\n"
-			"pgrefill 4\nballoon_migrate 0\npswpout 0\n");
+	testing_write(root, "/proc/vmstat",
+		      "pgscan_anon 100\npgscan_file 7\nnr_unevictable 10\nnr_free_pages 900\n"
+		      "pgrefill 4\nballoon_migrate 0\npswpout 0\n");
 	before = take(NULL);
-	fake_root_write(&root, "/proc/vmstat",
-			"pgscan_anon 262244\npgscan_file 7\nnr_unevictable 8\nnr_free_pages 500\n"
-			"pgrefill 9\nballoon_migrate 0\npswpout 0\nrubbish\nword x\n");
+	testing_write(root, "/proc/vmstat",
+		      "pgscan_anon 262244\npgscan_file 7\nnr_unevictable 8\nnr_free_pages 500\n"
+		      "pgrefill 9\nballoon_migrate 0\npswpout 0\nrubbish\nword x\n");
 	after = take(NULL);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "vmstat.pgscan_anon"), 262144);
@@ -110,16 +105,16 @@ static void test_pressure(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/proc/pressure/memory",
-			"some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n"
-			"full avg10=0.00 avg60=0.00 avg300=0.00 total=400\n");
-	fake_root_write(&root, "/proc/pressure/cpu",
-			"some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n");
+	testing_write(root, "/proc/pressure/memory",
+		      "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n"
+		      "full avg10=0.00 avg60=0.00 avg300=0.00 total=400\n");
+	testing_write(root, "/proc/pressure/cpu",
+		      "some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n");
 	before = take(NULL);
 	assert_int_equal(get(before, "psi_us.memory_full"), 400);
-	fake_root_write(&root, "/proc/pressure/memory",
-			"some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n"
-			"full avg10=0.00 avg60=0.00 avg300=0.00 total=6400\n");
+	testing_write(root, "/proc/pressure/memory",
+		      "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n"
+		      "full avg10=0.00 avg60=0.00 avg300=0.00 total=6400\n");
 	after = take(NULL);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "psi_us.memory_some"), 8000);
@@ -138,16 +133,16 @@ static void test_steal_by_cpu(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/proc/stat",
-			"cpu  10 0 10 100 0 0 0 7 0 0\ncpu0 5 0 5 50 0 0 0 3 0 0\n"
-			"cpu2 5 0 5 50 0 0 0 4 0 0\nintr 1 2 3\nctxt 9\n");
+	testing_write(root, "/proc/stat",
+		      "cpu  10 0 10 100 0 0 0 7 0 0\ncpu0 5 0 5 50 0 0 0 3 0 0\n"
+		      "cpu2 5 0 5 50 0 0 0 4 0 0\nintr 1 2 3\nctxt 9\n");
 	before = take(NULL);
 	assert_int_equal(snapshot_cpu_steal_ns(2), 4 * tick_ms * 1000000);
 	assert_int_equal(snapshot_cpu_steal_ns(1), -1);
 	assert_int_equal(get(before, "steal_ms"), 7 * tick_ms);
-	fake_root_write(&root, "/proc/stat",
-			"cpu  20 0 20 200 0 1 1 11 0 0\ncpu0 5 0 5 50 0 0 0 3 0 0\n"
-			"cpu2 5 0 5 50 0 0 0 8 0 0\nintr 1 2 3\n");
+	testing_write(root, "/proc/stat",
+		      "cpu  20 0 20 200 0 1 1 11 0 0\ncpu0 5 0 5 50 0 0 0 3 0 0\n"
+		      "cpu2 5 0 5 50 0 0 0 8 0 0\nintr 1 2 3\n");
 	after = take(NULL);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "steal_ms"), 4 * tick_ms);
@@ -175,7 +170,7 @@ static void test_steal_of_a_far_cpu(void **state)
 		fprintf(stream, "cpu%d 100000 0 100000 100000 0 0 0 %d 0 0\n", cpu, cpu);
 	fprintf(stream, "intr 5\n");
 	fclose(stream);
-	fake_root_write(&root, "/proc/stat", text);
+	testing_write(root, "/proc/stat", text);
 	assert_int_equal(snapshot_cpu_steal_ns(1499),
 			 1499 * (INT64_C(1000000000) / sysconf(_SC_CLK_TCK)));
 	assert_int_equal(snapshot_cpu_steal_ns(1500), -1);
@@ -188,19 +183,19 @@ static void test_group_v1(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.stat",
-			"cache 4096\nswap 8192\npgfault 5\ntotal_pgfault 50\ninactive_anon 8192\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.failcnt", "3\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.limit_in_bytes", "1073741824\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.usage_in_bytes", "100\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.oom_control",
-			"oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.stat",
+		      "cache 4096\nswap 8192\npgfault 5\ntotal_pgfault 50\ninactive_anon 8192\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.failcnt", "3\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.limit_in_bytes", "1073741824\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.usage_in_bytes", "100\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.oom_control",
+		      "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
 	before = take(&group);
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.failcnt", "10\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.oom_control",
-			"oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-	fake_root_write(&root, "/sys/fs/cgroup/memory/g/memory.stat",
-			"cache 4096\nswap 4096\npgfault 9\ntotal_pgfault 90\ninactive_anon 4096\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.failcnt", "10\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.oom_control",
+		      "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+	testing_write(root, "/sys/fs/cgroup/memory/g/memory.stat",
+		      "cache 4096\nswap 4096\npgfault 9\ntotal_pgfault 90\ninactive_anon 4096\n");
 	after = take(&group);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "memcg.failcnt"), 7);
@@ -224,17 +219,17 @@ static void test_group_v2(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.stat", "anon 4096\npgscan 5\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.events",
-			"low 0\nhigh 2\nmax 4\noom 0\noom_kill 0\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.max", "max\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.current", "77\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.swap.current", "4096\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.stat", "anon 4096\npgscan 5\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.events",
+		      "low 0\nhigh 2\nmax 4\noom 0\noom_kill 0\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.max", "max\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.current", "77\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.swap.current", "4096\n");
 	before = take(&group);
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.swap.current", "12288\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.events",
-			"low 0\nhigh 2\nmax 9\noom 0\noom_kill 2\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.stat", "anon 8192\npgscan 25\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.swap.current", "12288\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.events",
+		      "low 0\nhigh 2\nmax 9\noom 0\noom_kill 2\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.stat", "anon 8192\npgscan 25\n");
 	after = take(&group);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "memcg.limit_hits"), 5);
@@ -266,16 +261,16 @@ static void test_swap_and_zram(void **state)
 	struct snapshot *before, *after;
 	json_t *delta;
 
-	fake_root_write(&root, "/proc/swaps",
-			"Filename\tType\tSize\tUsed\tPriority\n/dev/zram0 partition 1048576 0 5\n"
-			"/swap\\040file file 1024 512 -2\n");
-	fake_root_write(&root, "/sys/block/zram0/disksize", "1073741824\n");
-	fake_root_write(&root, "/sys/block/zram0/mm_stat", "8192 4000 12288 0 12288 1 0 2 0\n");
-	fake_root_write(&root, "/sys/block/zram0/io_stat", "       0        1        0       10\n");
-	fake_root_write(&root, "/sys/block/zram1/disksize", "0\n");
-	fake_root_write(&root, "/sys/block/vda/size", "8\n");
+	testing_write(root, "/proc/swaps",
+		      "Filename\tType\tSize\tUsed\tPriority\n/dev/zram0 partition 1048576 0 5\n"
+		      "/swap\\040file file 1024 512 -2\n");
+	testing_write(root, "/sys/block/zram0/disksize", "1073741824\n");
+	testing_write(root, "/sys/block/zram0/mm_stat", "8192 4000 12288 0 12288 1 0 2 0\n");
+	testing_write(root, "/sys/block/zram0/io_stat", "       0        1        0       10\n");
+	testing_write(root, "/sys/block/zram1/disksize", "0\n");
+	testing_write(root, "/sys/block/vda/size", "8\n");
 	before = take(NULL);
-	fake_root_write(&root, "/sys/block/zram0/io_stat", "       0        3        0       10\n");
+	testing_write(root, "/sys/block/zram0/io_stat", "       0        3        0       10\n");
 	after = take(NULL);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "swap.total_bytes"), 1073741824 + 1048576);
@@ -297,15 +292,15 @@ static void test_huge_page_sizes(void **state)
 	json_t *delta;
 
 	snprintf(path, sizeof(path), "%s2048kB/enabled", base);
-	fake_root_write(&root, path, "always [inherit] madvise never\n");
+	testing_write(root, path, "always [inherit] madvise never\n");
 	snprintf(path, sizeof(path), "%s64kB/enabled", base);
-	fake_root_write(&root, path, "always inherit madvise [never]\n");
+	testing_write(root, path, "always inherit madvise [never]\n");
 	snprintf(path, sizeof(path), "%s64kB/stats/split", base);
-	fake_root_write(&root, path, "7\n");
+	testing_write(root, path, "7\n");
 	snprintf(path, sizeof(path), "%s2048kB/stats/anon_fault_alloc", base);
-	fake_root_write(&root, path, "5\n");
+	testing_write(root, path, "5\n");
 	before = take(NULL);
-	fake_root_write(&root, path, "45\n");
+	testing_write(root, path, "45\n");
 	after = take(NULL);
 	delta = snapshot_delta(before, after);
 	assert_int_equal(number_at(delta, "thp.2048kB.anon_fault_alloc"), 40);
@@ -324,7 +319,7 @@ static void write_process(int pid, int parent, const char *command, unsigned int
 	snprintf(text, sizeof(text),
 		 "%d (%s) R %d 1 1 0 -1 %u 1 0 0 0 %d 0 0 0 20 0 1 0 %d 4096 10 0 0\n", pid,
 		 command, parent, flags, user, start);
-	fake_root_write(&root, path, text);
+	testing_write(root, path, text);
 }
 
 static void test_neighbours(void **state)
@@ -364,15 +359,15 @@ static void test_series_values(void **state)
 	struct snapshot_series *series;
 	json_t *json;
 
-	fake_root_write(&root, "/proc/vmstat", "nr_free_pages 10\npgscan_anon 100\npswpout 4\n");
-	fake_root_write(&root, "/proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.current", "4096\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.events", "low 0\nmax 1\n");
+	testing_write(root, "/proc/vmstat", "nr_free_pages 10\npgscan_anon 100\npswpout 4\n");
+	testing_write(root, "/proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.current", "4096\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.events", "low 0\nmax 1\n");
 	assert_int_equal(snapshot_series_open(&group, &series), 0);
 	snapshot_series_sample(series, 0);
 	snapshot_series_sample(series, 900000000); /* too early: no point */
-	fake_root_write(&root, "/proc/vmstat", "nr_free_pages 8\npgscan_anon 150\npswpout 4\n");
-	fake_root_write(&root, "/sys/fs/cgroup/g/memory.events", "low 0\nmax 5\n");
+	testing_write(root, "/proc/vmstat", "nr_free_pages 8\npgscan_anon 150\npswpout 4\n");
+	testing_write(root, "/sys/fs/cgroup/g/memory.events", "low 0\nmax 5\n");
 	snapshot_series_sample(series, 1000000000);
 	json = snapshot_series_json(series);
 	assert_int_equal(number_at(json, "interval_ms"), 1000);
@@ -400,11 +395,11 @@ static void test_series_of_a_long_run(void **state)
 	char text[64];
 	size_t i;
 
-	fake_root_write(&root, "/proc/vmstat", "pgscan_anon 0\n");
+	testing_write(root, "/proc/vmstat", "pgscan_anon 0\n");
 	assert_int_equal(snapshot_series_open(NULL, &series), 0);
 	for (int second = 0; second <= 3600; second++) {
 		snprintf(text, sizeof(text), "pgscan_anon %d\n", second * 10);
-		fake_root_write(&root, "/proc/vmstat", text);
+		testing_write(root, "/proc/vmstat", text);
 		snapshot_series_sample(series, second * INT64_C(1000000000));
 	}
 	json = snapshot_series_json(series);

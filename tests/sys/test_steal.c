@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/testing.h"
+
 #include "sys/steal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
-#include "fake_root.h"
 
-static struct fake_root root;
+static char root[TREE_SIZE];
 
 /* A machine whose CPU 0 lost @ticks so far; @extra: more lines. */
 static void lay_out_stat(int ticks, const char *extra)
@@ -24,18 +20,18 @@ static void lay_out_stat(int ticks, const char *extra)
 	snprintf(text, sizeof(text),
 		 "cpu  9 9 9 9 9 9 9 999 0 0\ncpu0 10 0 5 900 1 0 2 %d 0 0\n%sintr 1 2 3\n", ticks,
 		 extra);
-	fake_root_write(&root, "/proc/stat", text);
+	testing_write(root, "/proc/stat", text);
 }
 
 static int set_up(void **state)
 {
-	fake_root_open(&root);
+	testing_open_machine(root);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	fake_root_close(&root);
+	testing_close_machine(root);
 	return 0;
 }
 
@@ -118,7 +114,7 @@ static void no_proc_is_unknown(void **state)
 	steal_log_poll(NULL, 1000);
 	assert_int_equal(steal_log_between(NULL, 0, 1000, 1000), -1);
 	steal_log_free(NULL);
-	machine_set_root(root.path);
+	machine_set_root(root);
 	steal_log_free(log);
 }
 
