@@ -99,6 +99,9 @@ const char *verdict_name(enum verdict verdict)
 	return (unsigned int)verdict < 3 ? names[verdict] : "unknown";
 }
 
+static void append_text(json_t **array, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+
 /* Without memory the text is lost, the verdict is not. */
 static void append_text(json_t **array, const char *format, va_list arguments)
 {
