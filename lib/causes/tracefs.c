@@ -36,7 +36,7 @@ struct tracefs {
 	struct explain_window windows[KEPT_WINDOWS]; /* the longest first */
 	size_t window_count, kept_whole;
 	struct trace_event *events; /* at the end */
-	size_t event_count, untold_switches;
+	size_t event_count, inferred_switches;
 	struct explanation *explanations; /* of each window */
 };
 
@@ -206,8 +206,8 @@ static int explain_all(struct tracefs *tracefs, const struct cause_end *end,
 	error = parse_ring(&tracefs->ring, &tracefs->table, symbols, pool, &tracefs->events,
 			   &tracefs->event_count);
 	if (!error)
-		error = explain_add_untold(&tracefs->events, &tracefs->event_count,
-					   &tracefs->untold_switches);
+		error = explain_infer_switches(&tracefs->events, &tracefs->event_count,
+					       &tracefs->inferred_switches);
 	tracefs->explanations = calloc(used + 1, sizeof(*tracefs->explanations));
 	if (!error && !tracefs->explanations)
 		error = -ENOMEM;
@@ -304,7 +304,8 @@ static void put_account(struct tracefs *tracefs, struct record *record)
 	json_put(account, "read_bytes", json_integer((json_int_t)tracefs->drain.bytes));
 	json_put(account, "buffer_kib", json_integer(tracefs->instance.buffer_kib));
 	put_losses(tracefs, account, record);
-	json_put(account, "untold_switches", json_integer((json_int_t)tracefs->untold_switches));
+	json_put(account, "inferred_switches",
+		 json_integer((json_int_t)tracefs->inferred_switches));
 	json_put(account, "missing_events", missing_list(tracefs->table.missing));
 	json_put(account, "windows", json_integer((json_int_t)tracefs->window_count));
 	json_put(account, "windows_kept_whole", json_integer((json_int_t)tracefs->kept_whole));

@@ -16,179 +16,79 @@
 #define LIGHT 1
 #define FULL 2
 
-#define REGION(level_, system_, begin, end, cause_)                                                \
-	{.system = system_, .name = begin, .level = level_, .kind = TRACE_ENTER, .cause = cause_}, \
+#define EVENT(level_, system_, name_, kind_, cause_, ...)                                          \
 	{                                                                                          \
-		.system = system_, .name = end, .level = level_, .kind = TRACE_LEAVE,              \
-		.cause = cause_                                                                    \
+		.system = system_, .name = name_, .level = level_, .kind = kind_, .cause = cause_, \
+		.fields = {                                                                        \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
 	}
 
-#define VECTOR(name_, label_)                                                  \
-	{.system = "irq_vectors",                                              \
-	 .name = name_ "_entry",                                               \
-	 .level = FULL,                                                        \
-	 .kind = TRACE_IRQ_ENTER,                                              \
-	 .cause = CAUSE_IRQ,                                                   \
-	 .label = label_},                                                     \
-	{                                                                      \
-		.system = "irq_vectors", .name = name_ "_exit", .level = FULL, \
-		.kind = TRACE_IRQ_LEAVE, .cause = CAUSE_IRQ, .label = label_   \
-	}
+/* A pair of events around a region, with the same fields. */
+#define REGION(level, system, begin, end, cause, ...)                 \
+	EVENT(level, system, begin, TRACE_ENTER, cause, __VA_ARGS__), \
+		EVENT(level, system, end, TRACE_LEAVE, cause, __VA_ARGS__)
+
+#define HANDLER(system, begin, end, cause, ...)                          \
+	EVENT(FULL, system, begin, TRACE_IRQ_ENTER, cause, __VA_ARGS__), \
+		EVENT(FULL, system, end, TRACE_IRQ_LEAVE, cause, __VA_ARGS__)
 
 const struct event_row event_rows[] = {
-	{.system = "sched",
-	 .name = "sched_switch",
-	 .level = LIGHT,
-	 .required = true,
-	 .kind = TRACE_SWITCH,
-	 .fields = {"prev_state", "prev_comm", "next_pid", "next_comm", "next_prio", "prev_pid"}},
-	{.system = "sched",
-	 .name = "sched_waking",
-	 .level = LIGHT,
-	 .required = true,
-	 .kind = TRACE_WAKING,
-	 .fields = {"pid", "comm", "target_cpu"}},
+	EVENT(LIGHT, "sched", "sched_switch", TRACE_SWITCH, CAUSE_UNKNOWN, "prev_state",
+	      "prev_comm", "next_pid", "next_comm", "next_prio", "prev_pid"),
+	EVENT(LIGHT, "sched", "sched_waking", TRACE_WAKING, CAUSE_UNKNOWN, "pid", "comm",
+	      "target_cpu"),
 	REGION(LIGHT, "vmscan", "mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end",
-	       CAUSE_DIRECT_RECLAIM),
+	       CAUSE_DIRECT_RECLAIM, NULL),
 	REGION(LIGHT, "vmscan", "mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end",
-	       CAUSE_MEMCG_RECLAIM),
+	       CAUSE_MEMCG_RECLAIM, NULL),
 	REGION(LIGHT, "vmscan", "mm_vmscan_memcg_softlimit_reclaim_begin",
-	       "mm_vmscan_memcg_softlimit_reclaim_end", CAUSE_MEMCG_RECLAIM),
+	       "mm_vmscan_memcg_softlimit_reclaim_end", CAUSE_MEMCG_RECLAIM, NULL),
 	REGION(LIGHT, "vmscan", "mm_vmscan_node_reclaim_begin", "mm_vmscan_node_reclaim_end",
-	       CAUSE_DIRECT_RECLAIM),
-	{.system = "vmscan",
-	 .name = "mm_shrink_slab_start",
-	 .level = LIGHT,
-	 .kind = TRACE_ENTER,
-	 .cause = CAUSE_SHRINKER,
-	 .fields = {"shrink"}},
-	{.system = "vmscan",
-	 .name = "mm_shrink_slab_end",
-	 .level = LIGHT,
-	 .kind = TRACE_LEAVE,
-	 .cause = CAUSE_SHRINKER,
-	 .fields = {"shrink"}},
-	{.system = "vmscan",
-	 .name = "mm_vmscan_lru_shrink_inactive",
-	 .level = LIGHT,
-	 .kind = TRACE_RECLAIMED,
-	 .fields = {"nr_scanned", "nr_reclaimed", "reclaim_flags"}},
-	REGION(LIGHT, "compaction", "mm_compaction_begin", "mm_compaction_end", CAUSE_COMPACTION),
-	{.system = "huge_memory",
-	 .name = "mm_collapse_huge_page",
-	 .level = LIGHT,
-	 .kind = TRACE_COLLAPSE,
-	 .fields = {"mm"}},
-	REGION(LIGHT, "writeback", "writeback_start", "writeback_written", CAUSE_WRITEBACK),
-	{.system = "irq",
-	 .name = "irq_handler_entry",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_ENTER,
-	 .cause = CAUSE_IRQ,
-	 .fields = {"irq", "name"}},
-	{.system = "irq",
-	 .name = "irq_handler_exit",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_LEAVE,
-	 .cause = CAUSE_IRQ,
-	 .fields = {"irq"}},
-	{.system = "irq",
-	 .name = "softirq_entry",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_ENTER,
-	 .cause = CAUSE_SOFTIRQ,
-	 .fields = {"vec"}},
-	{.system = "irq",
-	 .name = "softirq_exit",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_LEAVE,
-	 .cause = CAUSE_SOFTIRQ,
-	 .fields = {"vec"}},
-	VECTOR("local_timer", "local timer"),
-	VECTOR("reschedule", "reschedule"),
-	VECTOR("call_function", "call function"),
-	VECTOR("call_function_single", "call function"),
-	VECTOR("irq_work", "irq work"),
-	{.system = "timer",
-	 .name = "hrtimer_expire_entry",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_ENTER,
-	 .cause = CAUSE_IRQ,
-	 .fields = {"function"}},
-	{.system = "timer",
-	 .name = "hrtimer_expire_exit",
-	 .level = FULL,
-	 .kind = TRACE_IRQ_LEAVE,
-	 .cause = CAUSE_IRQ},
-	{.system = "lock",
-	 .name = "contention_begin",
-	 .level = FULL,
-	 .kind = TRACE_ENTER,
-	 .cause = CAUSE_LOCK,
-	 .fields = {"flags"}},
-	{.system = "lock",
-	 .name = "contention_end",
-	 .level = FULL,
-	 .kind = TRACE_LEAVE,
-	 .cause = CAUSE_LOCK},
+	       CAUSE_DIRECT_RECLAIM, NULL),
+	REGION(LIGHT, "vmscan", "mm_shrink_slab_start", "mm_shrink_slab_end", CAUSE_SHRINKER,
+	       "shrink"),
+	EVENT(LIGHT, "vmscan", "mm_vmscan_lru_shrink_inactive", TRACE_RECLAIMED, CAUSE_UNKNOWN,
+	      "nr_scanned", "nr_reclaimed", "reclaim_flags"),
+	REGION(LIGHT, "compaction", "mm_compaction_begin", "mm_compaction_end", CAUSE_COMPACTION,
+	       NULL),
+	EVENT(LIGHT, "huge_memory", "mm_collapse_huge_page", TRACE_COLLAPSE, CAUSE_UNKNOWN, "mm"),
+	REGION(LIGHT, "writeback", "writeback_start", "writeback_written", CAUSE_WRITEBACK, NULL),
+	HANDLER("irq", "irq_handler_entry", "irq_handler_exit", CAUSE_IRQ, "irq", "name"),
+	HANDLER("irq", "softirq_entry", "softirq_exit", CAUSE_SOFTIRQ, "vec"),
+	HANDLER("irq_vectors", "local_timer_entry", "local_timer_exit", CAUSE_IRQ, NULL),
+	HANDLER("irq_vectors", "reschedule_entry", "reschedule_exit", CAUSE_IRQ, NULL),
+	HANDLER("irq_vectors", "call_function_entry", "call_function_exit", CAUSE_IRQ, NULL),
+	HANDLER("irq_vectors", "call_function_single_entry", "call_function_single_exit", CAUSE_IRQ,
+		NULL),
+	HANDLER("irq_vectors", "irq_work_entry", "irq_work_exit", CAUSE_IRQ, NULL),
+	HANDLER("timer", "hrtimer_expire_entry", "hrtimer_expire_exit", CAUSE_IRQ, "function"),
+	REGION(FULL, "lock", "contention_begin", "contention_end", CAUSE_LOCK, "flags",
+	       "lock_addr"),
 	/*
 	 * Of the sampler alone, and where a sample takes the lock. A writer first spins on a
 	 * semaphore, which contention_begin does not tell.
 	 */
-	{.system = "mmap_lock",
-	 .name = "mmap_lock_start_locking",
-	 .level = FULL,
-	 .kind = TRACE_ENTER,
-	 .cause = CAUSE_LOCK,
-	 .fields = {"write", "mm"}},
-	{.system = "mmap_lock",
-	 .name = "mmap_lock_acquire_returned",
-	 .level = FULL,
-	 .kind = TRACE_LEAVE,
-	 .cause = CAUSE_LOCK},
+	REGION(FULL, "mmap_lock", "mmap_lock_start_locking", "mmap_lock_acquire_returned",
+	       CAUSE_LOCK, "write", "mm"),
 	/* Of the sampler alone and to zram alone, where a write ends before it returns. */
-	{.system = "block",
-	 .name = "block_bio_queue",
-	 .level = FULL,
-	 .kind = TRACE_ENTER,
-	 .cause = CAUSE_SWAP_IO,
-	 .fields = {"rwbs"}},
-	{.system = "block",
-	 .name = "block_bio_complete",
-	 .level = FULL,
-	 .kind = TRACE_LEAVE,
-	 .cause = CAUSE_SWAP_IO},
+	REGION(FULL, "block", "block_bio_queue", "block_bio_complete", CAUSE_SWAP_IO, "rwbs"),
 	/* Written by a trigger of sched_waking; there is nothing to enable. */
-	{.system = "ftrace",
-	 .name = "kernel_stack",
-	 .level = FULL,
-	 .kind = TRACE_STACK,
-	 .fields = {"caller"}},
+	EVENT(FULL, "ftrace", "kernel_stack", TRACE_STACK, CAUSE_UNKNOWN, "caller"),
 };
 
 const size_t event_row_count = ARRAY_SIZE(event_rows);
+
+bool event_is_required(const struct event_row *row)
+{
+	return strcmp(row->system, "sched") == 0;
+}
 
 /* Optional as a whole: interrupts of x86 have names of their own, others go by irq_handler_*. */
 static bool is_worth_telling(const struct event_row *row)
 {
 	return strcmp(row->system, "irq_vectors") != 0 && strcmp(row->system, "block") != 0 &&
 	       !strstr(row->name, "softlimit") && !strstr(row->name, "node_reclaim");
-}
-
-static struct tep_format_field *find_field(struct tep_event *event, const char *names)
-{
-	while (names && *names) {
-		size_t length = strcspn(names, "|");
-		char name[64];
-		struct tep_format_field *field;
-
-		snprintf(name, sizeof(name), "%.*s", (int)length, names);
-		field = tep_find_field(event, name);
-		if (field)
-			return field;
-		names += length + (names[length] == '|');
-	}
-	return NULL;
 }
 
 static int add_row(struct event_table *table, const struct event_row *row)
@@ -211,8 +111,8 @@ static int add_row(struct event_table *table, const struct event_row *row)
 	reader = &table->readers[event->id];
 	reader->row = row;
 	reader->common_pid = tep_find_common_field(event, "common_pid");
-	for (int i = 0; i < EVENT_FIELDS; i++)
-		reader->fields[i] = find_field(event, row->fields[i]);
+	for (int i = 0; i < EVENT_FIELDS && row->fields[i]; i++)
+		reader->fields[i] = tep_find_field(event, row->fields[i]);
 	return 0;
 }
 
@@ -235,7 +135,7 @@ int event_table_open(struct event_table *table, const char *directory, int level
 		const struct event_row *row = &event_rows[i];
 		int error = row->level > level ? 0 : add_row(table, row);
 
-		if (error == -ENOENT && row->required) {
+		if (error == -ENOENT && event_is_required(row)) {
 			event_table_close(table);
 			return message_set(message, -ENOTSUP,
 					   "this kernel has no event %s:%s: build it with "
@@ -307,6 +207,18 @@ static int32_t state_of(int64_t bits)
 	if (bits & 0x02)
 		return STATE_BLOCKED;
 	return bits & (0x10 | 0x20) ? STATE_DEAD : STATE_SLEEPING;
+}
+
+/* "call_function_single_entry" is "call function". */
+static const char *vector_name(const struct event_row *row)
+{
+	static const char *const names[] = {"local timer", "reschedule", "call function",
+					    "irq work"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(row->name, names[i], strcspn(names[i], " ")) == 0)
+			return names[i];
+	return NULL;
 }
 
 static const char *softirq_name(int64_t vector)
@@ -402,8 +314,9 @@ static void read_name(const struct event_reader *reader, const char *data, int s
 	const struct event_row *row = reader->row;
 	char name[64];
 
-	event->name = row->label;
-	if (event->cause == CAUSE_SOFTIRQ) {
+	if (strcmp(row->system, "irq_vectors") == 0) {
+		event->name = vector_name(row);
+	} else if (event->cause == CAUSE_SOFTIRQ) {
 		event->name = softirq_name(number(reader, 0, data));
 	} else if (event->cause == CAUSE_SHRINKER) {
 		event->name = function_name(reader, data, symbols, pool);
@@ -416,8 +329,9 @@ static void read_name(const struct event_reader *reader, const char *data, int s
 		event->name =
 			number(reader, 0, data) ? "mmap_lock (to write)" : "mmap_lock (to read)";
 		event->other = identity(number(reader, 1, data));
-	} else if (event->cause == CAUSE_LOCK && reader->fields[0]) {
-		event->name = lock_name(number(reader, 0, data));
+	} else if (event->cause == CAUSE_LOCK) {
+		event->lock = (uint64_t)number(reader, 1, data);
+		event->name = reader->fields[0] ? lock_name(number(reader, 0, data)) : NULL;
 	} else if (strcmp(row->system, "timer") == 0) {
 		const char *function = function_name(reader, data, symbols, pool);
 

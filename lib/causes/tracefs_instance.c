@@ -285,7 +285,7 @@ int instance_enable(struct instance *instance, const struct event_table *table, 
 			continue;
 		snprintf(file, sizeof(file), "events/%s/%s/enable", row->system, row->name);
 		error = instance_write(instance, file, "1");
-		if (error && row->required)
+		if (error && event_is_required(row))
 			return message_set_errno(message, error, "cannot enable the event %s:%s",
 						 row->system, row->name);
 	}

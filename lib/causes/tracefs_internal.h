@@ -21,17 +21,17 @@
 
 struct event_row {
 	const char *system, *name;
-	int level;     /* from this trace level on */
-	bool required; /* without it nothing can be said */
+	int level; /* from this trace level on */
 	enum trace_kind kind;
 	enum cause_kind cause;
-	const char *label; /* name of an interrupt that has none in the event; NULL */
-	/* Names of the fields that are read; "new|old" where kernels differ. */
-	const char *fields[EVENT_FIELDS];
+	const char *fields[EVENT_FIELDS]; /* names of those that are read */
 };
 
 extern const struct event_row event_rows[];
 extern const size_t event_row_count;
+
+/* The scheduler's: without them nothing can be said. */
+bool event_is_required(const struct event_row *row);
 
 /* One event of a page through the kernel's own description of it. */
 struct event_reader {

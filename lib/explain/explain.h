@@ -66,12 +66,13 @@ struct trace_event {
 	enum trace_kind kind;
 	enum cause_kind cause;
 	int32_t other, value;
+	uint64_t lock;	  /* address of the lock that is contended for; 0: not in this event */
 	int32_t priority; /* the kernel's: below 100 real-time (FIFO 99 is 0), from 100 on ordinary
 			   */
 	const char *comm; /* of tid; NULL: not in this event */
 	const char *other_comm;
 	const char *name;
-	bool inferred; /* a switch that the kernel did not tell: explain_add_untold() */
+	bool inferred; /* a switch that the kernel did not report: explain_infer_switches() */
 };
 
 /* What is to be explained. */
@@ -126,8 +127,8 @@ struct explanation {
 	/* evidence */
 	int64_t silent_ns; /* longest time without any event on the CPU */
 	int64_t anon_pages, file_pages, scanned_pages; /* by tasks on this CPU, in the window */
-	bool switched_in;      /* the moment at which the task ran was seen */
-	bool switch_inferred;  /* it was not told, but follows from later events */
+	bool switched_in;      /* the moment at which the task began to run was reported */
+	bool switch_inferred;  /* not reported, but it follows from later events */
 	int32_t displacer_tid; /* ordinary task that the CPU went to while the real-time task could
 				  run; 0: none */
 	int32_t waker_tid;     /* last that woke the task out of a sleep; 0: an interrupt in idle */
@@ -151,11 +152,11 @@ struct explain_settings {
 };
 
 /*
- * Puts the switches in that a kernel did not tell and that later events of the same CPU show, which
+ * Adds the switches that a kernel did not report and that later events of the same CPU show, which
  * name another task as current. @events, allocated and sorted by time, is replaced when there are
- * any; *ret_added: how many. -ENOMEM: left as it was.
+ * any; *ret_added: how many. -ENOMEM: all is left as it was.
  */
-int explain_add_untold(struct trace_event **events, size_t *count, size_t *ret_added);
+int explain_infer_switches(struct trace_event **events, size_t *count, size_t *ret_added);
 
 /*
  * Replays @events (sorted by time; of all CPUs) over one window and fills slices, evidence and
@@ -164,12 +165,6 @@ int explain_add_untold(struct trace_event **events, size_t *count, size_t *ret_a
 int explain_delay(const struct trace_event *events, size_t count,
 		  const struct explain_window *window, const struct explain_settings *settings,
 		  struct explanation *ret_explanation);
-
-/* One sentence for a person, from the filled rest of the explanation; explain_delay() does it. */
-void explain_in_words(struct explanation *explanation, const struct explain_settings *settings);
-
-/* "FIFO 99", "ordinary"; @buffer of at least 16. */
-const char *explain_priority(int32_t priority, char *buffer, size_t size);
 
 /*
  * The at most @room worst delays over all threads, the longest first; steal as the threads have it.

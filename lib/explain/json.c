@@ -16,6 +16,19 @@ static json_t *us(int64_t ns)
 	return json_real((double)ns / 1e3);
 }
 
+/* Only when there is one. */
+static void put_text(json_t *object, const char *key, bool there, const char *text)
+{
+	if (there)
+		json_put(object, key, json_string_or_null(text));
+}
+
+static void put_if_not_0(json_t *object, const char *key, int64_t pages)
+{
+	if (pages)
+		json_put(object, key, json_integer(pages));
+}
+
 static json_t *split_json(const struct explanation *explanation)
 {
 	bool wakeup = explanation->window.subject == SUBJECT_WAKEUP;
@@ -35,14 +48,10 @@ static json_t *slice_json(const struct explain_slice *slice)
 
 	json_put(object, "phase", json_string(explain_phase_name(slice->phase)));
 	json_put(object, "cause", json_string(cause_name(slice->cause)));
-	if (slice->outer != CAUSE_UNKNOWN)
-		json_put(object, "within", json_string(cause_name(slice->outer)));
-	if (slice->name[0])
-		json_put(object, "name", json_string_or_null(slice->name));
-	if (slice->comm[0] && slice->tid != 0)
-		json_put(object, "task", json_string_or_null(slice->comm));
-	if (slice->tid != 0)
-		json_put(object, "tid", json_integer(slice->tid));
+	put_text(object, "within", slice->outer != CAUSE_UNKNOWN, cause_name(slice->outer));
+	put_text(object, "name", slice->name[0], slice->name);
+	put_text(object, "task", slice->comm[0] && slice->tid != 0, slice->comm);
+	put_if_not_0(object, "tid", slice->tid);
 	json_put(object, "us", us(slice->ns));
 	return object;
 }
@@ -58,24 +67,17 @@ static json_t *evidence_json(const struct explanation *explanation)
 	json_put(object, "silent_us", us(explanation->silent_ns));
 	if (explanation->switch_inferred)
 		json_put(object, "switch_inferred", json_true());
-	if (explanation->anon_pages)
-		json_put(object, "anon_pages_freed", json_integer(explanation->anon_pages));
-	if (explanation->file_pages)
-		json_put(object, "file_pages_freed", json_integer(explanation->file_pages));
-	if (explanation->scanned_pages)
-		json_put(object, "pages_scanned", json_integer(explanation->scanned_pages));
-	if (explanation->waker_tid)
-		json_put(object, "woken_by", json_string_or_null(explanation->waker_comm));
-	if (explanation->holder_tid)
-		json_put(object, "held_by", json_string_or_null(explanation->holder_comm));
+	put_if_not_0(object, "anon_pages_freed", explanation->anon_pages);
+	put_if_not_0(object, "file_pages_freed", explanation->file_pages);
+	put_if_not_0(object, "pages_scanned", explanation->scanned_pages);
+	put_text(object, "woken_by", explanation->waker_tid, explanation->waker_comm);
+	put_text(object, "held_by", explanation->holder_tid, explanation->holder_comm);
 	if (explanation->doing != CAUSE_UNKNOWN) {
 		json_put(object, "held_up_by", json_string(cause_name(explanation->doing)));
 		json_put(object, "held_up_us", us(explanation->doing_ns));
 	}
-	if (explanation->collapser_tid)
-		json_put(object, "collapsed_by", json_string_or_null(explanation->collapser_comm));
-	if (explanation->stack[0])
-		json_put(object, "stack", json_string_or_null(explanation->stack));
+	put_text(object, "collapsed_by", explanation->collapser_tid, explanation->collapser_comm);
+	put_text(object, "stack", explanation->stack[0], explanation->stack);
 	return object;
 }
 

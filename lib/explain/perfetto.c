@@ -7,7 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/json.h"
 
 #define PID_CPUS 1
 #define PID_TASKS 2
@@ -17,57 +18,55 @@ struct writer {
 	FILE *stream;
 	int64_t begin_ns;
 	bool comma;
+	int error;
 };
 
-static void put_text(FILE *stream, const char *text)
+static json_t *event_json(const char *phase, const char *name, int pid, int64_t tid)
 {
-	fputc('"', stream);
-	for (; text && *text; text++) {
-		unsigned char byte = (unsigned char)*text;
+	json_t *object = json_object();
 
-		if (byte < 0x20 || byte >= 0x7f)
-			fprintf(stream, "\\u%04x", byte);
-		else if (byte == '"' || byte == '\\')
-			fprintf(stream, "\\%c", byte);
-		else
-			fputc(byte, stream);
-	}
-	fputc('"', stream);
+	json_put(object, "ph", json_string(phase));
+	json_put(object, "pid", json_integer(pid));
+	json_put(object, "tid", json_integer(tid));
+	json_put(object, "name", json_string_or_null(name));
+	return object;
 }
 
-/* The head of one event, left open for more members. */
-static void begin_event(struct writer *writer, const char *phase, const char *name, int pid,
-			int64_t tid)
+static void write_event(struct writer *writer, json_t *object)
 {
-	fprintf(writer->stream,
-		"%s\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%lld,\"name\":", writer->comma ? "," : "",
-		phase, pid, (long long)tid);
-	put_text(writer->stream, name);
+	fputs(writer->comma ? ",\n" : "\n", writer->stream);
 	writer->comma = true;
+	if (json_dumpf(object, writer->stream, JSON_COMPACT | JSON_REAL_PRECISION(15)) < 0)
+		writer->error = -EIO;
+	json_decref(object);
 }
 
-static void put_time(struct writer *writer, const char *key, int64_t ns)
+static void write_instant(struct writer *writer, const char *phase, const char *name, int pid,
+			  int64_t tid, int64_t when_ns)
 {
-	fprintf(writer->stream, ",\"%s\":%lld.%03lld", key, (long long)(ns / 1000),
-		(long long)(ns % 1000 < 0 ? -(ns % 1000) : ns % 1000));
+	json_t *object = event_json(phase, name, pid, tid);
+
+	json_put(object, "ts", json_real((double)(when_ns - writer->begin_ns) / 1e3));
+	write_event(writer, object);
+}
+
+static void write_span(struct writer *writer, const char *name, int pid, int64_t tid,
+		       int64_t from_ns, int64_t to_ns)
+{
+	json_t *object = event_json("X", name, pid, tid);
+
+	json_put(object, "ts", json_real((double)(from_ns - writer->begin_ns) / 1e3));
+	json_put(object, "dur", json_real((double)(to_ns - from_ns) / 1e3));
+	write_event(writer, object);
 }
 
 static void name_row(struct writer *writer, const char *what, int pid, int64_t tid,
 		     const char *name)
 {
-	begin_event(writer, "M", what, pid, tid);
-	fputs(",\"args\":{\"name\":", writer->stream);
-	put_text(writer->stream, name);
-	fputs("}}", writer->stream);
-}
+	json_t *object = event_json("M", what, pid, tid);
 
-static void put_span(struct writer *writer, const char *name, int pid, int64_t tid, int64_t from_ns,
-		     int64_t to_ns)
-{
-	begin_event(writer, "X", name, pid, tid);
-	put_time(writer, "ts", from_ns - writer->begin_ns);
-	put_time(writer, "dur", to_ns - from_ns);
-	fputc('}', writer->stream);
+	json_put(object, "args", json_pack("{s:s}", "name", name));
+	write_event(writer, object);
 }
 
 static bool in_windows(const struct explain_window *windows, size_t count, int64_t when_ns)
@@ -80,8 +79,8 @@ static bool in_windows(const struct explain_window *windows, size_t count, int64
 }
 
 /* Who ran on each CPU, from switch to switch. */
-static int put_tasks(struct writer *writer, const struct trace_event *events, size_t count,
-		     const struct explain_window *windows, size_t window_count, int32_t highest)
+static int write_tasks(struct writer *writer, const struct trace_event *events, size_t count,
+		       const struct explain_window *windows, size_t window_count, int32_t highest)
 {
 	const struct trace_event **last = calloc((size_t)highest + 1, sizeof(*last));
 
@@ -100,8 +99,8 @@ static int put_tasks(struct writer *writer, const struct trace_event *events, si
 			snprintf(name, sizeof(name), "%s (%d)",
 				 (*before)->other_comm ? (*before)->other_comm : "?",
 				 (*before)->other);
-			put_span(writer, name, PID_CPUS, 2 * event->cpu, (*before)->when_ns,
-				 event->when_ns);
+			write_span(writer, name, PID_CPUS, 2 * event->cpu, (*before)->when_ns,
+				   event->when_ns);
 		}
 		*before = event;
 	}
@@ -109,31 +108,28 @@ static int put_tasks(struct writer *writer, const struct trace_event *events, si
 	return 0;
 }
 
-static void put_nests(struct writer *writer, const struct trace_event *event)
+static void write_nests(struct writer *writer, const struct trace_event *event)
 {
 	bool irq = event->kind == TRACE_IRQ_ENTER || event->kind == TRACE_IRQ_LEAVE;
 	bool enter = event->kind == TRACE_ENTER || event->kind == TRACE_IRQ_ENTER;
 	bool leave = event->kind == TRACE_LEAVE || event->kind == TRACE_IRQ_LEAVE;
-	char name[80];
+	const char *phase = enter ? "B" : leave ? "E" : "i", *name = event->name;
+	int pid = (enter || leave) && !irq ? PID_TASKS : PID_CPUS;
+	int64_t row = pid == PID_TASKS ? event->tid : 2 * event->cpu + irq;
+	char text[80];
 
-	if (enter || leave) {
-		snprintf(name, sizeof(name), "%s%s%s", cause_name(event->cause),
+	if (enter || leave)
+		snprintf(text, sizeof(text), "%s%s%s", cause_name(event->cause),
 			 event->name ? " " : "", event->name ? event->name : "");
-		begin_event(writer, enter ? "B" : "E", name, irq ? PID_CPUS : PID_TASKS,
-			    irq ? 2 * event->cpu + 1 : event->tid);
-	} else if (event->kind == TRACE_WAKING) {
-		snprintf(name, sizeof(name), "wakes %s (%d)",
+	else if (event->kind == TRACE_WAKING)
+		snprintf(text, sizeof(text), "wakes %s (%d)",
 			 event->other_comm ? event->other_comm : "?", event->other);
-		begin_event(writer, "i", name, PID_CPUS, 2 * event->cpu);
-	} else if (event->kind == TRACE_STACK) {
-		begin_event(writer, "i", event->name, PID_CPUS, 2 * event->cpu);
-	} else if (event->kind == TRACE_LOST) {
-		begin_event(writer, "i", "events lost", PID_CPUS, 2 * event->cpu);
-	} else {
+	else if (event->kind == TRACE_LOST)
+		snprintf(text, sizeof(text), "events lost");
+	else if (event->kind != TRACE_STACK)
 		return;
-	}
-	put_time(writer, "ts", event->when_ns - writer->begin_ns);
-	fputc('}', writer->stream);
+	write_instant(writer, phase, event->kind == TRACE_STACK ? name : text, pid, row,
+		      event->when_ns);
 }
 
 static void name_rows(struct writer *writer, int32_t highest)
@@ -156,28 +152,25 @@ int explain_write_perfetto(FILE *stream, const struct trace_event *events, size_
 			   const struct explain_window *windows, size_t window_count,
 			   int64_t begin_ns)
 {
-	struct writer writer = {stream, begin_ns, false};
-	int32_t highest = 0;
+	struct writer writer = {.stream = stream, .begin_ns = begin_ns};
+	int32_t highest = explain_highest_cpu(events, count, 0);
 	int error;
 
-	for (size_t i = 0; i < count; i++)
-		if (events[i].cpu > highest)
-			highest = events[i].cpu;
 	for (size_t i = 0; i < window_count; i++)
 		if (windows[i].cpu > highest)
 			highest = windows[i].cpu;
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", stream);
 	name_rows(&writer, highest);
 	for (size_t i = 0; i < window_count; i++)
-		put_span(&writer, windows[i].subject == SUBJECT_WAKEUP ? "late wakeup" : "sample",
-			 PID_DELAYS, windows[i].cpu, windows[i].when_ns,
-			 windows[i].when_ns + windows[i].late_ns);
-	error = put_tasks(&writer, events, count, windows, window_count, highest);
+		write_span(&writer, windows[i].subject == SUBJECT_WAKEUP ? "late wakeup" : "sample",
+			   PID_DELAYS, windows[i].cpu, windows[i].when_ns,
+			   windows[i].when_ns + windows[i].late_ns);
+	error = write_tasks(&writer, events, count, windows, window_count, highest);
 	for (size_t i = 0; i < count && !error; i++)
 		if (in_windows(windows, window_count, events[i].when_ns))
-			put_nests(&writer, &events[i]);
+			write_nests(&writer, &events[i]);
 	fputs("\n]}\n", stream);
-	if (!error && ferror(stream))
-		error = -EIO;
-	return error;
+	if (error)
+		return error;
+	return writer.error || ferror(stream) ? -EIO : 0;
 }

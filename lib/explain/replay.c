@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* From events to slices: an interrupt nest for each CPU, a stack of regions for each task. */
+/*
+ * From events to labels: an interrupt nest for each CPU, a stack of regions for each task.
+ *
+ * The events are read twice. First for what no event tells directly: where the events of a CPU are
+ * lost, and regions that are left without having been entered. Such a region was entered before the
+ * events begin, or, when events of its task were lost, at the latest when the loss was over. Then
+ * they are applied one by one.
+ */
 #include "explain/explain_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 /* Regions by the name of a kernel thread, which needs no event to be known. */
 static enum cause_kind kernel_thread(const char *comm)
@@ -18,52 +27,7 @@ static enum cause_kind kernel_thread(const char *comm)
 	return CAUSE_TASK;
 }
 
-struct replay_task *replay_task(struct replay *replay, int32_t tid)
-{
-	struct replay_task *grown;
-
-	for (size_t i = 0; i < replay->task_count; i++)
-		if (replay->tasks[i].tid == tid)
-			return &replay->tasks[i];
-	if (replay->task_count == replay->task_room) {
-		size_t room = replay->task_room ? 2 * replay->task_room : 64;
-
-		grown = realloc(replay->tasks, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		replay->tasks = grown;
-		replay->task_room = room;
-	}
-	grown = &replay->tasks[replay->task_count++];
-	memset(grown, 0, sizeof(*grown));
-	grown->tid = tid;
-	grown->priority = PRIORITY_UNKNOWN;
-	return grown;
-}
-
-static struct replay_cpu *cpu_of(struct replay *replay, int32_t cpu)
-{
-	return cpu >= 0 && (size_t)cpu < replay->cpu_count ? &replay->cpus[cpu] : NULL;
-}
-
-static void push(struct nest *nest, enum cause_kind cause, const char *name)
-{
-	if (nest->depth < NEST_DEPTH) {
-		nest->levels[nest->depth].cause = cause;
-		nest->levels[nest->depth].name = name;
-	}
-	nest->depth++;
-}
-
-/* Leaves the innermost level of this kind; levels above it whose end was not seen go with it. */
-static void pop(struct nest *nest, enum cause_kind cause)
-{
-	for (size_t i = nest->depth < NEST_DEPTH ? nest->depth : NEST_DEPTH; i-- > 0;)
-		if (nest->levels[i].cause == cause) {
-			nest->depth = i;
-			return;
-		}
-}
+/* ---- nests ---- */
 
 static const struct nest_level *top(const struct nest *nest)
 {
@@ -72,71 +36,254 @@ static const struct nest_level *top(const struct nest *nest)
 	return depth ? &nest->levels[depth - 1] : NULL;
 }
 
-static void name_task(struct replay *replay, int32_t tid, const char *comm, int32_t priority)
+/*
+ * Leaves the innermost level of this kind, of a lock with an address that lock; levels above it
+ * whose end was not seen go with it. False: there is none.
+ */
+static bool pop(struct nest *nest, const struct trace_event *event)
 {
-	struct replay_task *task = replay_task(replay, tid);
-
-	if (!task)
-		return;
-	if (comm)
-		task->comm = comm;
-	if (priority != PRIORITY_UNKNOWN)
-		task->priority = priority;
+	if (nest->depth > NEST_DEPTH) {
+		nest->depth--;
+		return true;
+	}
+	for (size_t i = nest->depth; i-- > 0;)
+		if (nest->levels[i].cause == event->cause && nest->levels[i].lock == event->lock) {
+			nest->depth = i;
+			return true;
+		}
+	return false;
 }
 
-/* Puts a level below all others: it was entered before the events begin. */
-static void entered_before(struct nest *nest, enum cause_kind cause, const char *name)
+static void push(struct nest *nest, const struct trace_event *event)
+{
+	/* A mutex tells each change between spinning and sleeping as one more begin. */
+	if (event->lock && nest->depth <= NEST_DEPTH)
+		pop(nest, event);
+	if (nest->depth < NEST_DEPTH)
+		nest->levels[nest->depth] =
+			(struct nest_level){event->cause, event->name, event->lock};
+	nest->depth++;
+}
+
+/* Puts a level below all others. */
+static void put_below(struct nest *nest, const struct nest_level *level)
 {
 	size_t depth = nest->depth < NEST_DEPTH ? nest->depth : NEST_DEPTH - 1;
 
 	memmove(&nest->levels[1], &nest->levels[0], depth * sizeof(nest->levels[0]));
-	nest->levels[0] = (struct nest_level){cause, name};
+	nest->levels[0] = *level;
 	nest->depth = depth + 1;
 }
 
-/*
- * What was so before the first event, as later events tell it: who leaves a CPU ran on it, and a
- * region that is left without having been entered was entered before. Walks forward with the depth
- * that the events themselves have built; ends without a begin go to the bottom of the start.
- */
-static void find_beginnings(struct replay *replay, const struct trace_event *events, size_t count)
+static bool is_irq(const struct trace_event *event)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct trace_event *event = &events[i];
-		struct replay_cpu *cpu = cpu_of(replay, event->cpu);
-		struct replay_task *task = replay_task(replay, event->tid);
-		bool irq = event->kind == TRACE_IRQ_ENTER || event->kind == TRACE_IRQ_LEAVE;
-		bool enter = event->kind == TRACE_ENTER || event->kind == TRACE_IRQ_ENTER;
-		bool leave = event->kind == TRACE_LEAVE || event->kind == TRACE_IRQ_LEAVE;
-		struct nest *nest = !cpu || !task ? NULL : irq ? &cpu->nest : &task->nest;
-		int *open = nest ? &nest->open[event->cause] : NULL;
+	return event->kind == TRACE_IRQ_ENTER || event->kind == TRACE_IRQ_LEAVE;
+}
 
-		if (!cpu || !task)
-			continue;
-		if (!cpu->known && event->kind != TRACE_LOST) {
+/* The nest that the event changes; false: it leaves what was not seen to be entered. */
+static bool apply_to_nest(struct replay_cpu *cpu, struct replay_task *task,
+			  const struct trace_event *event)
+{
+	struct nest *nest = is_irq(event) ? &cpu->nest : &task->nest;
+
+	if (event->kind == TRACE_LEAVE || event->kind == TRACE_IRQ_LEAVE)
+		return pop(nest, event);
+	if (event->kind == TRACE_ENTER || event->kind == TRACE_IRQ_ENTER)
+		push(nest, event);
+	else if (event->kind == TRACE_SWITCH)
+		cpu->nest.depth = 0; /* no interrupt spans a switch: its end was lost */
+	return true;
+}
+
+/* ---- CPUs and tasks ---- */
+
+struct replay_task *replay_task(const struct replay *replay, int32_t tid)
+{
+	for (size_t i = 0; i < replay->task_count; i++)
+		if (replay->tasks[i].tid == tid)
+			return &replay->tasks[i];
+	return NULL;
+}
+
+static struct replay_cpu *cpu_of(const struct replay *replay, int32_t cpu)
+{
+	return cpu >= 0 && (size_t)cpu < replay->cpu_count ? &replay->cpus[cpu] : NULL;
+}
+
+/* Made when it is new. */
+static int add_task(struct replay *replay, int32_t tid, const char *comm, int32_t priority)
+{
+	struct replay_task *task = replay_task(replay, tid);
+
+	if (!task) {
+		int error = array_reserve(&replay->tasks, &replay->task_capacity,
+					  replay->task_count + 1);
+
+		if (error)
+			return error;
+		task = &replay->tasks[replay->task_count++];
+		*task = (struct replay_task){.tid = tid, .priority = PRIORITY_UNKNOWN};
+	}
+	if (comm)
+		task->comm = comm;
+	if (priority != PRIORITY_UNKNOWN)
+		task->priority = priority;
+	return 0;
+}
+
+static int add_tasks(struct replay *replay)
+{
+	int error = add_task(replay, replay->window->tid, NULL, PRIORITY_UNKNOWN);
+
+	for (size_t i = 0; i < replay->count && !error; i++) {
+		const struct trace_event *event = &replay->events[i];
+		bool is_switch = event->kind == TRACE_SWITCH;
+
+		error = add_task(replay, event->tid, is_switch ? event->comm : NULL,
+				 PRIORITY_UNKNOWN);
+		if (!error && (is_switch || event->kind == TRACE_WAKING))
+			error = add_task(replay, event->other, event->other_comm,
+					 is_switch ? event->priority : PRIORITY_UNKNOWN);
+	}
+	return error;
+}
+
+/* How everything stands before the first event: whoever has the first event of a CPU ran on it. */
+static void go_to_begin(struct replay *replay)
+{
+	replay->at = 0;
+	for (size_t i = 0; i < replay->cpu_count; i++) {
+		struct replay_cpu *cpu = &replay->cpus[i];
+
+		*cpu = (struct replay_cpu){.first = cpu->first};
+		if (cpu->first && cpu->first->kind != TRACE_LOST) {
 			cpu->known = true;
-			cpu->tid = event->tid;
+			cpu->tid = cpu->first->tid;
 		}
-		if (event->kind == TRACE_SWITCH) {
-			name_task(replay, event->tid, event->comm, PRIORITY_UNKNOWN);
-			name_task(replay, event->other, event->other_comm, event->priority);
-		} else if (event->kind == TRACE_WAKING) {
-			name_task(replay, event->other, event->other_comm, PRIORITY_UNKNOWN);
-		} else if (enter) {
-			(*open)++;
-		} else if (leave && *open > 0) {
-			(*open)--;
-		} else if (leave) {
-			/* With events lost between, the begin may lie in the gap. */
-			if (!(irq ? cpu->lost : false))
-				entered_before(nest, event->cause, event->name);
-		} else if (event->kind == TRACE_LOST) {
-			cpu->lost = true;
-		}
+	}
+	for (size_t i = 0; i < replay->task_count; i++) {
+		replay->tasks[i].nest.depth = 0;
+		replay->tasks[i].cpu = -1;
+		replay->tasks[i].known_from = 0;
 	}
 }
 
-static void apply_subject(struct replay *replay, const struct trace_event *event)
+static void see_task(const struct replay *replay, const struct trace_event *event)
+{
+	struct replay_task *task = replay_task(replay, event->tid);
+
+	if (task->cpu < 0)
+		task->known_from = replay->cpus[event->cpu].known_from;
+	else if (task->known_from > replay->at)
+		task->known_from = replay->at; /* it left the CPU whose events are lost */
+	task->cpu = event->cpu;
+}
+
+/* From here to the event @loss nothing is known of the CPU and of the tasks that were on it. */
+static void begin_gap(struct replay *replay, int32_t cpu, size_t loss)
+{
+	replay->cpus[cpu].known = false;
+	replay->cpus[cpu].nest.depth = 0;
+	replay->cpus[cpu].switched = false;
+	replay->cpus[cpu].known_from = loss;
+	for (size_t i = 0; i < replay->task_count; i++)
+		if (replay->tasks[i].cpu == cpu) {
+			replay->tasks[i].nest.depth = 0;
+			replay->tasks[i].known_from = loss;
+		}
+}
+
+/* ---- what no event tells directly ---- */
+
+static int find_gaps(struct replay *replay)
+{
+	size_t *last = calloc(replay->cpu_count, sizeof(*last));
+
+	replay->gap_end = calloc(replay->count + 1, sizeof(*replay->gap_end));
+	for (size_t i = 0; last && replay->gap_end && i < replay->count; i++) {
+		const struct trace_event *event = &replay->events[i];
+		struct replay_cpu *cpu = &replay->cpus[event->cpu];
+
+		if (!cpu->first)
+			cpu->first = event;
+		else if (event->kind == TRACE_LOST)
+			replay->gap_end[last[event->cpu]] = i;
+		last[event->cpu] = i;
+	}
+	free(last);
+	return last && replay->gap_end ? 0 : -ENOMEM;
+}
+
+static int note_unseen_entry(struct replay *replay, const struct trace_event *event)
+{
+	const struct replay_cpu *cpu = &replay->cpus[event->cpu];
+	bool irq = is_irq(event);
+	size_t from = irq ? cpu->known_from : replay_task(replay, event->tid)->known_from;
+	int error;
+
+	if (irq && cpu->switched)
+		return 0;
+	error = array_reserve(&replay->unseen, &replay->unseen_capacity, replay->unseen_count + 1);
+	if (error)
+		return error;
+	replay->unseen[replay->unseen_count++] = (struct unseen_entry){
+		.from = from,
+		.to = replay->at,
+		.irq = irq,
+		.owner = irq ? event->cpu : event->tid,
+		.level = {event->cause, event->name, event->lock},
+	};
+	return 0;
+}
+
+/* Those of one task or CPU in the order in which they are left: the innermost first. */
+static int by_from(const void *a, const void *b)
+{
+	const struct unseen_entry *left = a, *right = b;
+
+	if (left->from != right->from)
+		return left->from < right->from ? -1 : 1;
+	return left->to < right->to ? -1 : left->to > right->to ? 1 : 0;
+}
+
+static int find_unseen_entries(struct replay *replay)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < replay->count && !error; i++) {
+		const struct trace_event *event = &replay->events[i];
+		struct replay_cpu *cpu = &replay->cpus[event->cpu];
+
+		replay->at = i;
+		if (event->kind != TRACE_LOST) {
+			see_task(replay, event);
+			if (!apply_to_nest(cpu, replay_task(replay, event->tid), event))
+				error = note_unseen_entry(replay, event);
+			cpu->switched |= event->kind == TRACE_SWITCH;
+		}
+		if (replay->gap_end[i])
+			begin_gap(replay, event->cpu, replay->gap_end[i]);
+	}
+	if (replay->unseen_count)
+		qsort(replay->unseen, replay->unseen_count, sizeof(*replay->unseen), by_from);
+	return error;
+}
+
+static void apply_unseen_entries(struct replay *replay)
+{
+	while (replay->unseen_next < replay->unseen_count &&
+	       replay->unseen[replay->unseen_next].from <= replay->at) {
+		const struct unseen_entry *entry = &replay->unseen[replay->unseen_next++];
+
+		put_below(entry->irq ? &replay->cpus[entry->owner].nest
+				     : &replay_task(replay, entry->owner)->nest,
+			  &entry->level);
+	}
+}
+
+/* ---- the events, one by one ---- */
+
+static void apply_to_subject(struct replay *replay, const struct trace_event *event)
 {
 	struct subject *subject = &replay->subject;
 
@@ -150,8 +297,7 @@ static void apply_subject(struct replay *replay, const struct trace_event *event
 		if (event->value >= 0)
 			subject->cpu = event->value;
 		subject->waker_tid = event->tid;
-		subject->waker_in_irq = cpu_of(replay, event->cpu) &&
-					top(&cpu_of(replay, event->cpu)->nest) != NULL;
+		subject->waker_in_irq = top(&replay->cpus[event->cpu].nest) != NULL;
 		subject->woken_at_ns = event->when_ns;
 		subject->waited_since_ns = subject->slept_at_ns;
 		subject->left_runnable = false;
@@ -171,47 +317,26 @@ static void apply_subject(struct replay *replay, const struct trace_event *event
 
 void replay_apply(struct replay *replay, const struct trace_event *event)
 {
-	struct replay_cpu *cpu = cpu_of(replay, event->cpu);
-	struct replay_task *task = replay_task(replay, event->tid);
+	struct replay_cpu *cpu = &replay->cpus[event->cpu];
 
-	if (!cpu || !task)
-		return;
-	switch (event->kind) {
-	case TRACE_LOST:
-		cpu->nest.depth = 0;
-		cpu->known = false;
-		break;
-	case TRACE_SWITCH:
+	replay->at = (size_t)(event - replay->events);
+	apply_unseen_entries(replay);
+	if (event->kind != TRACE_LOST) {
+		see_task(replay, event);
+		apply_to_nest(cpu, replay_task(replay, event->tid), event);
 		cpu->known = true;
-		cpu->tid = event->other;
-		/* No interrupt spans a switch: its end was lost. */
-		cpu->nest.depth = 0;
-		break;
-	case TRACE_ENTER:
-		push(&task->nest, event->cause, event->name);
-		break;
-	case TRACE_LEAVE:
-		pop(&task->nest, event->cause);
-		break;
-	case TRACE_IRQ_ENTER:
-		push(&cpu->nest, event->cause, event->name);
-		break;
-	case TRACE_IRQ_LEAVE:
-		pop(&cpu->nest, event->cause);
-		break;
-	default:
-		break;
-	}
-	if (event->kind != TRACE_LOST && event->kind != TRACE_SWITCH && !cpu->known) {
-		cpu->known = true;
-		cpu->tid = event->tid;
+		cpu->tid = event->kind == TRACE_SWITCH ? event->other : event->tid;
 	}
 	cpu->inferred = event->inferred;
 	cpu->inferred_ns = event->when_ns;
-	apply_subject(replay, event);
+	apply_to_subject(replay, event);
+	if (replay->gap_end[replay->at])
+		begin_gap(replay, event->cpu, replay->gap_end[replay->at]);
 }
 
-static void label_task(struct replay *replay, int32_t tid, struct explain_slice *label)
+/* ---- labels ---- */
+
+static void label_task(const struct replay *replay, int32_t tid, struct explain_slice *label)
 {
 	const struct replay_task *task = replay_task(replay, tid);
 	/* The idle tasks of all CPUs have one number; what one is in says nothing of the others. */
@@ -238,14 +363,14 @@ static void label_task(struct replay *replay, int32_t tid, struct explain_slice 
 		label->outer = task->nest.levels[depth - 1].cause;
 }
 
-void replay_label_task(struct replay *replay, int32_t tid, struct explain_slice *label)
+void replay_label_task(const struct replay *replay, int32_t tid, struct explain_slice *label)
 {
 	memset(label, 0, sizeof(*label));
 	label_task(replay, tid, label);
 }
 
 /* The innermost thing on a CPU. */
-static void label_cpu(struct replay *replay, int32_t number, struct explain_slice *label)
+static void label_cpu(const struct replay *replay, int32_t number, struct explain_slice *label)
 {
 	const struct replay_cpu *cpu = cpu_of(replay, number);
 	const struct nest_level *level = cpu ? top(&cpu->nest) : NULL;
@@ -263,87 +388,112 @@ static void label_cpu(struct replay *replay, int32_t number, struct explain_slic
 }
 
 /* The subject sleeps: what for is in its own regions. */
-static void label_asleep(struct replay *replay, struct explain_slice *label)
+static void label_asleep(const struct replay *replay, struct explain_slice *label)
 {
+	const struct replay_task *task = replay_task(replay, replay->subject.tid);
+
 	label_task(replay, replay->subject.tid, label);
-	if (replay->subject.state == SUBJECT_STOPPED)
+	if (task->known_from > replay->at)
+		label->cause = CAUSE_UNKNOWN;
+	else if (replay->subject.state == SUBJECT_STOPPED)
 		label->cause = CAUSE_STOPPED;
 	else if (label->cause == CAUSE_TASK)
 		label->cause = CAUSE_BLOCKED;
 }
 
-void replay_label(struct replay *replay, struct explain_slice *label)
+static void label_running(const struct replay *replay, struct explain_slice *label)
+{
+	const struct subject *subject = &replay->subject;
+	bool wakeup = replay->window->subject == SUBJECT_WAKEUP;
+
+	label->phase = wakeup ? EXPLAIN_RETURN : EXPLAIN_ON_CPU;
+	label_cpu(replay, subject->cpu, label);
+	if (label->cause == CAUSE_TASK && label->tid == subject->tid) {
+		const struct replay_cpu *cpu = cpu_of(replay, subject->cpu);
+
+		label->cause = CAUSE_SELF;
+		/* Until its first event, or its interval, it may as well not have come. */
+		if (cpu->inferred && (wakeup || cpu->inferred_ns >= replay->window->when_ns))
+			label->outer = CAUSE_IDLE;
+	}
+}
+
+void replay_label(const struct replay *replay, struct explain_slice *label)
 {
 	const struct subject *subject = &replay->subject;
 	bool wakeup = replay->window->subject == SUBJECT_WAKEUP;
 
 	memset(label, 0, sizeof(*label));
 	label->priority = PRIORITY_UNKNOWN;
-	switch (subject->state) {
-	case SUBJECT_ON_CPU:
-		label->phase = wakeup ? EXPLAIN_RETURN : EXPLAIN_ON_CPU;
-		label_cpu(replay, subject->cpu, label);
-		if (label->cause == CAUSE_TASK && label->tid == subject->tid) {
-			const struct replay_cpu *cpu = cpu_of(replay, subject->cpu);
-
-			label->cause = CAUSE_SELF;
-			/* Until its first event, or its interval, it may as well not have come. */
-			if (cpu->inferred &&
-			    (wakeup || cpu->inferred_ns >= replay->window->when_ns))
-				label->outer = CAUSE_IDLE;
-		}
-		break;
-	case SUBJECT_RUNNABLE:
+	if (subject->state == SUBJECT_ON_CPU) {
+		label_running(replay, label);
+	} else if (subject->state == SUBJECT_RUNNABLE) {
 		label->phase = wakeup ? EXPLAIN_DISPATCH : EXPLAIN_OFF_CPU;
 		label_cpu(replay, subject->cpu, label);
 		if (label->cause == CAUSE_IDLE && subject->left_runnable)
 			snprintf(label->name, sizeof(label->name), "%s", EXPLAIN_THROTTLED);
-		break;
-	case SUBJECT_SLEEPING:
+	} else if (subject->state == SUBJECT_SLEEPING && wakeup && !subject->has_run) {
 		/* It waits for its timer: what the CPU does keeps the interrupt away. */
-		if (wakeup && !subject->has_run) {
-			label->phase = EXPLAIN_TIMER;
-			label_cpu(replay, subject->cpu, label);
-			break;
-		}
-		/* fall through */
-	case SUBJECT_BLOCKED:
-	case SUBJECT_STOPPED:
+		label->phase = EXPLAIN_TIMER;
+		label_cpu(replay, subject->cpu, label);
+	} else {
 		label->phase = !wakeup		  ? EXPLAIN_OFF_CPU
 			       : subject->has_run ? EXPLAIN_RETURN
 						  : EXPLAIN_TIMER;
 		label_asleep(replay, label);
-		break;
 	}
+}
+
+/* ---- begin and end ---- */
+
+/* The events that may tell something about the window. */
+static void narrow(struct replay *replay)
+{
+	int64_t from_ns = replay->window->when_ns - EXPLAIN_LEAD_NS;
+	int64_t to_ns = replay->window->when_ns + replay->window->late_ns + EXPLAIN_TAIL_NS;
+
+	for (; replay->count > 0 && replay->events->when_ns < from_ns; replay->count--)
+		replay->events++;
+	while (replay->count > 0 && replay->events[replay->count - 1].when_ns > to_ns)
+		replay->count--;
 }
 
 int replay_start(struct replay *replay, const struct trace_event *events, size_t count,
 		 const struct explain_window *window)
 {
-	int32_t highest = window->cpu;
+	int error;
 
-	memset(replay, 0, sizeof(*replay));
-	replay->window = window;
-	for (size_t i = 0; i < count; i++)
-		if (events[i].cpu > highest)
-			highest = events[i].cpu;
-	replay->cpu_count = (size_t)(highest < 0 ? 0 : highest) + 1;
+	*replay = (struct replay){.window = window, .events = events, .count = count};
+	narrow(replay);
+	replay->cpu_count = (size_t)explain_highest_cpu(replay->events, replay->count,
+							window->cpu < 0 ? 0 : window->cpu) +
+			    1;
 	replay->cpus = calloc(replay->cpu_count, sizeof(*replay->cpus));
-	if (!replay->cpus || !replay_task(replay, window->tid)) {
-		replay_end(replay);
-		return -ENOMEM;
-	}
 	replay->subject.tid = window->tid;
 	replay->subject.cpu = window->cpu;
 	replay->subject.state =
 		window->subject == SUBJECT_WAKEUP ? SUBJECT_SLEEPING : SUBJECT_ON_CPU;
-	find_beginnings(replay, events, count);
+	error = replay->cpus ? add_tasks(replay) : -ENOMEM;
+	if (!error)
+		error = find_gaps(replay);
+	if (!error) {
+		go_to_begin(replay);
+		error = find_unseen_entries(replay);
+	}
+	if (error) {
+		replay_end(replay);
+		return error;
+	}
+	go_to_begin(replay);
+	apply_unseen_entries(replay);
 	return 0;
 }
 
 void replay_end(struct replay *replay)
 {
+	free(replay->gap_end);
 	free(replay->cpus);
 	free(replay->tasks);
+	free(replay->unseen);
 	memset(replay, 0, sizeof(*replay));
 }

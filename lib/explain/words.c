@@ -3,7 +3,6 @@
 #include "explain/explain_internal.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/parse.h"
@@ -34,82 +33,22 @@ static void say(struct words *words, const char *format, ...)
 	words->used += length > 0 ? (size_t)length : 0;
 }
 
-const char *explain_priority(int32_t priority, char *buffer, size_t size)
-{
-	if (priority < 0)
-		return "";
-	if (priority < 100)
-		snprintf(buffer, size, "FIFO %d", 99 - priority);
-	else
-		snprintf(buffer, size, "ordinary");
-	return buffer;
-}
-
 static bool is_reclaim(enum cause_kind kind)
 {
 	return kind == CAUSE_DIRECT_RECLAIM || kind == CAUSE_MEMCG_RECLAIM;
 }
 
-enum cause_kind explain_base(const struct explain_slice *slice)
+/* "swap (pid 200": left open. */
+static void say_pid(struct words *words, const char *comm, int32_t tid)
 {
-	bool part = slice->cause == CAUSE_SHRINKER || slice->cause == CAUSE_COMPACTION ||
-		    slice->cause == CAUSE_SWAP_IO || slice->cause == CAUSE_LOCK;
-
-	return part && is_reclaim(slice->outer) ? slice->outer : slice->cause;
-}
-
-/* Interrupts and softirqs are the CPU's, whatever task they came upon. */
-static bool of_cpu(enum cause_kind kind)
-{
-	return kind == CAUSE_IRQ || kind == CAUSE_SOFTIRQ || kind == CAUSE_STEAL ||
-	       kind == CAUSE_POSSIBLE_STEAL;
-}
-
-static bool same_group(const struct explain_slice *a, const struct explain_slice *b)
-{
-	enum cause_kind base = explain_base(a);
-
-	if (base != explain_base(b))
-		return false;
-	if (base == CAUSE_IRQ || base == CAUSE_SOFTIRQ)
-		return strcmp(a->name, b->name) == 0;
-	return of_cpu(base) ||
-	       (a->tid == b->tid && (base != CAUSE_IDLE || strcmp(a->name, b->name) == 0));
-}
-
-static int64_t group_ns(const struct explanation *explanation, const struct explain_slice *slice)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < explanation->slice_count; i++)
-		if (same_group(&explanation->slices[i], slice))
-			ns += explanation->slices[i].ns;
-	return ns;
-}
-
-const struct explain_slice *explain_main(const struct explanation *explanation, int64_t *ret_ns)
-{
-	const struct explain_slice *best = NULL;
-
-	*ret_ns = 0;
-	for (size_t i = 0; i < explanation->slice_count; i++) {
-		int64_t ns = group_ns(explanation, &explanation->slices[i]);
-
-		if (ns > *ret_ns) {
-			best = &explanation->slices[i];
-			*ret_ns = ns;
-		}
-	}
-	return best;
+	say(words, "%s (pid %d", comm[0] ? comm : "a task", tid);
 }
 
 static void say_task(struct words *words, const struct explain_slice *slice)
 {
-	char priority[16];
-
-	say(words, "%s (pid %d", slice->comm[0] ? slice->comm : "a task", slice->tid);
-	if (slice->priority >= 0 && slice->priority < 100)
-		say(words, ", %s", explain_priority(slice->priority, priority, sizeof(priority)));
+	say_pid(words, slice->comm, slice->tid);
+	if (is_real_time(slice->priority))
+		say(words, ", FIFO %d", 99 - slice->priority);
 	say(words, ")");
 }
 
@@ -128,7 +67,7 @@ static void say_part(struct words *words, const struct explanation *explanation,
 		const struct explain_slice *slice = &explanation->slices[i];
 		int percent = (int)(100 * slice->ns / main_ns);
 
-		if (slice->cause == explain_base(slice) || !same_group(slice, main) ||
+		if (slice->cause == explain_base(slice) || !explain_same_group(slice, main) ||
 		    percent < WORTH_PERCENT)
 			continue;
 		say(words, ", %d%% of that in ", percent);
@@ -179,11 +118,10 @@ static void say_region(struct words *words, const struct explanation *explanatio
 	bool self = main->tid == explanation->window.tid;
 
 	if (self)
-		say(words, "the sampler itself was in ");
+		say(words, "the sampler itself");
 	else
 		say_task(words, main);
-	if (!self)
-		say(words, " was in ");
+	say(words, " was in ");
 	if (base == CAUSE_SHRINKER)
 		say(words, "the shrinker %s", main->name[0] ? main->name : "(no name)");
 	else
@@ -245,10 +183,9 @@ static void say_task_cause(struct words *words, const struct explanation *explan
 		return;
 	}
 	say(words, " held CPU %d", explanation->window.cpu);
-	if (main->phase == EXPLAIN_DISPATCH || main->phase == EXPLAIN_OFF_CPU)
-		say(words, main->priority >= 0 && main->priority < 100 ? ""
-								       : " in the kernel or before "
-									 "the sampler's turn");
+	if ((main->phase == EXPLAIN_DISPATCH || main->phase == EXPLAIN_OFF_CPU) &&
+	    !is_real_time(main->priority))
+		say(words, " in the kernel or before the sampler's turn");
 }
 
 /* What held up the one that held the sampler up. */
@@ -259,6 +196,16 @@ static void say_doing(struct words *words, const struct explanation *explanation
 		return;
 	say(words, ", which was in %s", region_name(explanation->doing));
 	say_duration(words, " for ", explanation->doing_ns, "");
+}
+
+static void say_other(struct words *words, const char *before, const char *comm, int32_t tid,
+		      const char *after)
+{
+	if (!tid)
+		return;
+	say(words, "%s", before);
+	say_pid(words, comm, tid);
+	say(words, ")%s", after);
 }
 
 static void say_wait(struct words *words, const struct explanation *explanation,
@@ -272,25 +219,17 @@ static void say_wait(struct words *words, const struct explanation *explanation,
 		say(words, "the sampler waited for %s", main->name[0] ? main->name : "a lock");
 	else
 		say(words, "the sampler slept in the kernel");
-	if (explanation->waker_tid)
-		say(words, " until %s (pid %d) woke it",
-		    explanation->waker_comm[0] ? explanation->waker_comm : "a task",
-		    explanation->waker_tid);
-	if (explanation->holder_tid)
-		say(words, ", which had waited for %s (pid %d)",
-		    explanation->holder_comm[0] ? explanation->holder_comm : "a task",
-		    explanation->holder_tid);
-	if (!explanation->collapser_tid) {
+	say_other(words, " until ", explanation->waker_comm, explanation->waker_tid, " woke it");
+	say_other(words, ", which had waited for ", explanation->holder_comm,
+		  explanation->holder_tid, "");
+	if (!explanation->collapser_tid)
 		say_doing(words, explanation, main_ns);
-		return;
-	}
-	if (explanation->collapser_tid ==
-	    (explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid))
+	else if (explanation->collapser_tid ==
+		 (explanation->holder_tid ? explanation->holder_tid : explanation->waker_tid))
 		say(words, ", which was collapsing a huge page");
 	else if (main->cause == CAUSE_LOCK)
-		say(words, " while %s (pid %d) was collapsing a huge page",
-		    explanation->collapser_comm[0] ? explanation->collapser_comm : "a task",
-		    explanation->collapser_tid);
+		say_other(words, " while ", explanation->collapser_comm, explanation->collapser_tid,
+			  " was collapsing a huge page");
 }
 
 static void say_cause(struct words *words, const struct explanation *explanation,
@@ -314,10 +253,9 @@ static void say_cause(struct words *words, const struct explanation *explanation
 		break;
 	case CAUSE_IDLE:
 		say(words,
-		    strcmp(main->name, EXPLAIN_THROTTLED) == 0
-			    ? "CPU %d idled though the sampler could run: real-time "
-			      "throttling, or the CPU quota of its group"
-			    : "CPU %d was idle: waking it took so long",
+		    is_throttled(main) ? "CPU %d idled though the sampler could run: real-time "
+					 "throttling, or the CPU quota of its group"
+				       : "CPU %d was idle: waking it took so long",
 		    window->cpu);
 		break;
 	case CAUSE_TASK:
@@ -349,6 +287,13 @@ static void say_cause(struct words *words, const struct explanation *explanation
 	}
 }
 
+/* Interrupts and stolen time are the CPU's, whatever task they came upon. */
+static bool is_of_cpu(enum cause_kind kind)
+{
+	return kind == CAUSE_IRQ || kind == CAUSE_SOFTIRQ || kind == CAUSE_STEAL ||
+	       kind == CAUSE_POSSIBLE_STEAL;
+}
+
 void explain_in_words(struct explanation *explanation, const struct explain_settings *settings)
 {
 	struct words words = {explanation->sentence, sizeof(explanation->sentence), 0};
@@ -366,7 +311,7 @@ void explain_in_words(struct explanation *explanation, const struct explain_sett
 	if (100 * main_ns < 97 * late_ns)
 		say(&words, "%d%%: ", (int)(100 * main_ns / late_ns));
 	say_cause(&words, explanation, main, main_ns, settings);
-	if (explanation->stack[0] && !of_cpu(main->cause) && main->tid != 0 &&
+	if (explanation->stack[0] && !is_of_cpu(main->cause) && main->tid != 0 &&
 	    main->tid == explanation->stack_tid && main->phase == EXPLAIN_DISPATCH)
 		say(&words, "; last seen in %s", explanation->stack);
 	unknown = (int)(100 * (late_ns - explanation->explained_ns) / late_ns);

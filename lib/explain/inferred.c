@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Switches that the kernel did not tell. There are kernels on whose secondary CPUs sched_switch is
- * silent when the idle task leaves (seen: 6.18 under PVM): replayed as they are, such events have
- * the CPU idle for as long as the task runs. But each event names the task that was current.
+ * Switches that the kernel did not report. There are kernels on whose secondary CPUs sched_switch
+ * is silent when the idle task leaves (seen: 6.18 under PVM): replayed as they are, such events
+ * have the CPU idle for as long as the task runs. But each event names the task that was current.
  */
 #include "explain/explain_internal.h"
 
@@ -10,17 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
-/* A switch to put in after events[after]. */
-struct untold {
+/* A switch that comes after events[after]. */
+struct inferred_switch {
 	size_t after;
 	struct trace_event event;
 };
 
-struct untold_list {
-	struct untold *items;
-	size_t count, room;
+struct inference {
+	const struct trace_event *events;
+	size_t count;
+	struct inferred_switch *switches;
+	size_t switch_count, capacity;
 };
 
 /* What is known of a CPU on the way through the events. */
@@ -30,21 +33,6 @@ struct cpu_state {
 	size_t since; /* the event since which that is so */
 	size_t last;  /* its last event */
 };
-
-static int add_untold(struct untold_list *list, size_t after, const struct trace_event *event)
-{
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 64;
-		struct untold *grown = realloc(list->items, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		list->items = grown;
-		list->room = room;
-	}
-	list->items[list->count++] = (struct untold){after, *event};
-	return 0;
-}
 
 /* The waking of @tid that it has not run since, after events[@first]; @index: none. */
 static size_t waking_of(const struct trace_event *events, size_t first, size_t index, int32_t tid)
@@ -61,16 +49,15 @@ static size_t waking_of(const struct trace_event *events, size_t first, size_t i
 /* For a name alone it is not looked further. */
 #define COMM_SEARCHED 10000
 
-static const char *comm_of(const struct trace_event *events, size_t count, size_t index,
-			   int32_t tid)
+static const char *comm_of(const struct inference *inference, size_t index, int32_t tid)
 {
-	size_t end = count - index > COMM_SEARCHED ? index + COMM_SEARCHED : count;
+	for (size_t i = index; i < inference->count && i - index < COMM_SEARCHED; i++) {
+		const struct trace_event *event = &inference->events[i];
 
-	for (size_t i = index; i < end; i++) {
-		if (events[i].kind == TRACE_SWITCH && events[i].tid == tid && events[i].comm)
-			return events[i].comm;
-		if (events[i].kind == TRACE_SWITCH && events[i].other == tid)
-			return events[i].other_comm;
+		if (event->kind == TRACE_SWITCH && event->tid == tid && event->comm)
+			return event->comm;
+		if (event->kind == TRACE_SWITCH && event->other == tid)
+			return event->other_comm;
 	}
 	return NULL;
 }
@@ -93,8 +80,8 @@ static bool ends_idle(const struct trace_event *event, const struct trace_event 
 
 /*
  * When did the task of events[@index] come, and after which event? An idle CPU switches as soon as
- * it is woken: after the waking, where that is told, and the interrupt. Else nothing says it before
- * the event.
+ * it is woken: after the waking, where that is reported, and the interrupt. Else nothing says it
+ * before the event.
  */
 static int64_t place(const struct trace_event *events, size_t index, const struct cpu_state *cpu,
 		     size_t *ret_after)
@@ -111,34 +98,37 @@ static int64_t place(const struct trace_event *events, size_t index, const struc
 	return events[*ret_after].when_ns;
 }
 
-static int note_untold(struct untold_list *list, const struct trace_event *events, size_t count,
-		       size_t index, const struct cpu_state *cpu)
+static int add_switch(struct inference *inference, size_t index, const struct cpu_state *cpu)
 {
-	int32_t tid = events[index].tid;
-	size_t after;
-	struct trace_event event = {
-		.when_ns = place(events, index, cpu, &after),
-		.cpu = events[index].cpu,
+	const struct trace_event *event = &inference->events[index];
+	struct inferred_switch *added;
+	int error = array_reserve(&inference->switches, &inference->capacity,
+				  inference->switch_count + 1);
+
+	if (error)
+		return error;
+	added = &inference->switches[inference->switch_count++];
+	added->event = (struct trace_event){
+		.when_ns = place(inference->events, index, cpu, &added->after),
+		.cpu = event->cpu,
 		.tid = cpu->current,
 		.kind = TRACE_SWITCH,
 		/* Who leaves for idle does not want to run; of others nothing is known. */
 		.value = STATE_SLEEPING,
-		.other = tid,
-		.other_comm = comm_of(events, count, index, tid),
+		.other = event->tid,
+		.other_comm = comm_of(inference, index, event->tid),
 		.priority = PRIORITY_UNKNOWN,
 		.inferred = true,
 	};
-
-	return add_untold(list, after, &event);
+	return 0;
 }
 
-static int find_untold(struct untold_list *list, const struct trace_event *events, size_t count,
-		       struct cpu_state *cpus)
+static int find_switches(struct inference *inference, struct cpu_state *cpus)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < count && !error; i++) {
-		const struct trace_event *event = &events[i];
+	for (size_t i = 0; i < inference->count && !error; i++) {
+		const struct trace_event *event = &inference->events[i];
 		struct cpu_state *cpu = &cpus[event->cpu];
 
 		if (event->kind == TRACE_LOST) {
@@ -146,7 +136,7 @@ static int find_untold(struct untold_list *list, const struct trace_event *event
 			continue;
 		}
 		if (cpu->known && event->tid != cpu->current)
-			error = note_untold(list, events, count, i, cpu);
+			error = add_switch(inference, i, cpu);
 		if (!cpu->known || event->tid != cpu->current || event->kind == TRACE_SWITCH)
 			cpu->since = i;
 		cpu->known = true;
@@ -158,7 +148,7 @@ static int find_untold(struct untold_list *list, const struct trace_event *event
 
 static int in_order(const void *a, const void *b)
 {
-	const struct untold *left = a, *right = b;
+	const struct inferred_switch *left = a, *right = b;
 
 	if (left->after != right->after)
 		return left->after < right->after ? -1 : 1;
@@ -168,46 +158,42 @@ static int in_order(const void *a, const void *b)
 							    : 0;
 }
 
-static struct trace_event *merge(const struct trace_event *events, size_t count,
-				 const struct untold_list *list)
+/* NULL without memory. */
+static struct trace_event *merge(const struct inference *inference)
 {
-	struct trace_event *merged = malloc((count + list->count) * sizeof(*merged));
+	struct trace_event *merged =
+		malloc((inference->count + inference->switch_count) * sizeof(*merged));
 	size_t used = 0, next = 0;
 
-	for (size_t i = 0; merged && i < count; i++) {
-		merged[used++] = events[i];
-		while (next < list->count && list->items[next].after == i)
-			merged[used++] = list->items[next++].event;
+	qsort(inference->switches, inference->switch_count, sizeof(*inference->switches), in_order);
+	for (size_t i = 0; merged && i < inference->count; i++) {
+		merged[used++] = inference->events[i];
+		while (next < inference->switch_count && inference->switches[next].after == i)
+			merged[used++] = inference->switches[next++].event;
 	}
 	return merged;
 }
 
-int explain_add_untold(struct trace_event **events, size_t *count, size_t *ret_added)
+int explain_infer_switches(struct trace_event **events, size_t *count, size_t *ret_added)
 {
-	struct untold_list list = {0};
+	struct inference inference = {.events = *events, .count = *count};
+	struct cpu_state *cpus =
+		calloc((size_t)explain_highest_cpu(*events, *count, 0) + 1, sizeof(*cpus));
+	int error = cpus ? find_switches(&inference, cpus) : -ENOMEM;
 	struct trace_event *merged = NULL;
-	struct cpu_state *cpus;
-	int32_t highest = 0;
-	int error;
 
-	*ret_added = 0;
-	for (size_t i = 0; i < *count; i++)
-		if ((*events)[i].cpu > highest)
-			highest = (*events)[i].cpu;
-	cpus = calloc((size_t)highest + 1, sizeof(*cpus));
-	error = cpus ? find_untold(&list, *events, *count, cpus) : -ENOMEM;
-	free(cpus);
-	if (!error && list.count > 0) {
-		qsort(list.items, list.count, sizeof(*list.items), in_order);
-		merged = merge(*events, *count, &list);
+	if (!error && inference.switch_count > 0) {
+		merged = merge(&inference);
 		error = merged ? 0 : -ENOMEM;
 	}
 	if (merged) {
 		free(*events);
 		*events = merged;
-		*count += list.count;
-		*ret_added = list.count;
+		*count += inference.switch_count;
 	}
-	free(list.items);
+	if (!error)
+		*ret_added = inference.switch_count;
+	free(inference.switches);
+	free(cpus);
 	return error;
 }
