@@ -103,7 +103,8 @@ static void append_text(json_t **array, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
 /* Without memory the text is lost, the verdict is not. */
-static void append_text(json_t **array, const char *format, va_list arguments)
+static __attribute__((format(printf, 2, 0))) void append_text(json_t **array, const char *format,
+							      va_list arguments)
 {
 	char *text = NULL;
 

@@ -30,7 +30,12 @@ int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
 /* Memory limit; swap stays unlimited. -EINVAL below 1 MiB. */
 int cgroup_set_limit(const struct cgroup *group, uint64_t bytes, struct message *message);
 
-int cgroup_enter(const struct cgroup *group, pid_t pid); /* 0: the caller */
+/*
+ * Moves the whole process @pid (0: the caller, -ESRCH: gone) into @group. What it has in memory
+ * already stays counted where it was. -errno of the write: -EACCES without permission, -EBUSY where
+ * a v2 group hands controllers on.
+ */
+int cgroup_enter(const struct cgroup *group, pid_t pid);
 
 struct cgroup_usage {
 	uint64_t usage_bytes, limit_bytes; /* no limit: UINT64_MAX */

@@ -15,8 +15,12 @@
  */
 struct snapshot;
 
-int snapshot_take(const struct cgroup *group,
-		  struct snapshot **ret_snapshot); /* group: NULL or v1/v2 */
+/*
+ * Reads all of it; what this machine has not, or the caller may not read, is left out. @group:
+ * whose memory.* is read too; NULL or CGROUP_NONE for none. 0 with a snapshot that the caller
+ * frees, or -ENOMEM.
+ */
+int snapshot_take(const struct cgroup *group, struct snapshot **ret_snapshot);
 void snapshot_free(struct snapshot *snapshot);
 
 /* "vmstat.pgscan_anon", "psi_us.memory_full", "memcg.failcnt", "steal_ms"...; -ENOENT. */
