@@ -20,7 +20,7 @@
 #include "backends/drm_node.h"
 #include "base/array.h"
 #include "base/file.h"
-#include "base/lap.h"
+#include "base/thread_timer.h"
 #include "ops.h"
 
 extern const struct backend_ops backend_drm_dumb;
@@ -89,9 +89,9 @@ static int map(const struct drm_dumb *device, struct buffer *buffer)
 	return 0;
 }
 
-static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+static void end_phase(struct thread_timer *timer, struct buffer *buffer, enum buffer_phase phase)
 {
-	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+	thread_timer_add(timer, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
 }
 
 /* Mapping pins (the driver reads in every page), touching faults the pages into the mapping. */
@@ -100,14 +100,14 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 	struct drm_dumb *device = (struct drm_dumb *)backend;
 	struct random random;
 	uint32_t handle = 0;
-	struct lap lap;
+	struct thread_timer timer;
 	int error;
 
 	memset(buffer->phase_ns, 0, sizeof(buffer->phase_ns));
 	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	error = create(device, &buffer->bytes, &handle);
-	end_phase(&lap, buffer, BUFFER_ALLOCATE);
+	end_phase(&timer, buffer, BUFFER_ALLOCATE);
 	buffer->handle = handle;
 	if (!error)
 		error = map(device, buffer);
@@ -119,10 +119,10 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 			atomic_store(&backend->failure, "drm-dumb: the device is gone");
 		return error;
 	}
-	end_phase(&lap, buffer, BUFFER_PIN);
-	random_seed(&random, (uint64_t)lap.wall_ns ^ handle);
+	end_phase(&timer, buffer, BUFFER_PIN);
+	random_seed(&random, (uint64_t)timer.wall_ns ^ handle);
 	random_fill(&random, buffer->memory, buffer->bytes);
-	end_phase(&lap, buffer, BUFFER_POPULATE);
+	end_phase(&timer, buffer, BUFFER_POPULATE);
 	return 0;
 }
 
@@ -198,10 +198,10 @@ static int leak(struct drm_dumb *device, struct buffer *buffer)
 static int release(struct backend *backend, struct buffer *buffer)
 {
 	struct drm_dumb *device = (struct drm_dumb *)backend;
-	struct lap lap;
+	struct thread_timer timer;
 	int error = 0;
 
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	if (backend->settings.leak && device->has_shrinker) {
 		error = leak(device, buffer);
 	} else {
@@ -210,7 +210,7 @@ static int release(struct backend *backend, struct buffer *buffer)
 		if (!error)
 			error = close_handle(device, (uint32_t)buffer->handle);
 	}
-	end_phase(&lap, buffer, BUFFER_RELEASE);
+	end_phase(&timer, buffer, BUFFER_RELEASE);
 	buffer->memory = NULL;
 	buffer->handle = 0;
 	return error;

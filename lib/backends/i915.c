@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "backends/drm_node.h"
-#include "base/lap.h"
+#include "base/thread_timer.h"
 
 #define OBSERVED_BYTES (UINT64_C(16) << 20)
 
@@ -194,9 +194,9 @@ static int pin(struct i915 *gpu, struct buffer *buffer)
 			   gpu->batch ? gpu->batch_bytes : 0, &private->offset);
 }
 
-static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+static void end_phase(struct thread_timer *timer, struct buffer *buffer, enum buffer_phase phase)
 {
-	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+	thread_timer_add(timer, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
 }
 
 static int allocate(struct backend *backend, struct buffer *buffer)
@@ -204,21 +204,21 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 	struct i915 *gpu = (struct i915 *)backend;
 	struct i915_buffer *private = calloc(1, sizeof(*private));
 	uint32_t handle = 0;
-	struct lap lap;
+	struct thread_timer timer;
 	int error;
 
 	if (!private)
 		return -ENOMEM;
 	memset(buffer->phase_ns, 0, sizeof(buffer->phase_ns));
 	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	error = i915_create(gpu, &buffer->bytes, &handle);
-	end_phase(&lap, buffer, BUFFER_ALLOCATE);
+	end_phase(&timer, buffer, BUFFER_ALLOCATE);
 	buffer->handle = handle;
 	buffer->private_data = private;
 	if (!error)
 		error = i915_write_command(gpu, handle, 0, MI_BATCH_BUFFER_END);
-	end_phase(&lap, buffer, BUFFER_POPULATE);
+	end_phase(&timer, buffer, BUFFER_POPULATE);
 	if (!error)
 		error = pin(gpu, buffer);
 	if (error) {
@@ -228,7 +228,7 @@ static int allocate(struct backend *backend, struct buffer *buffer)
 		buffer->private_data = NULL;
 		return i915_failed(gpu, error);
 	}
-	end_phase(&lap, buffer, BUFFER_PIN);
+	end_phase(&timer, buffer, BUFFER_PIN);
 	return 0;
 }
 
@@ -328,15 +328,15 @@ static int release(struct backend *backend, struct buffer *buffer)
 {
 	struct i915 *gpu = (struct i915 *)backend;
 	struct drm_gem_close arguments = {.handle = (uint32_t)buffer->handle};
-	struct lap lap;
+	struct thread_timer timer;
 	int error;
 
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	if (gpu->backend.settings.leak)
 		error = leak(gpu, arguments.handle);
 	else
 		error = drm_call(gpu->descriptor, DRM_IOCTL_GEM_CLOSE, &arguments);
-	end_phase(&lap, buffer, BUFFER_RELEASE);
+	end_phase(&timer, buffer, BUFFER_RELEASE);
 	free(buffer->private_data);
 	buffer->private_data = NULL;
 	buffer->handle = 0;

@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "backends/shm_pin.h"
-#include "base/lap.h"
-#include "base/noise.h"
+#include "base/thread_timer.h"
+#include "base/page_fill.h"
 #include "ops.h"
 
 #ifndef MADV_COLD
@@ -49,7 +49,7 @@ struct shm_backend {
 	size_t page_bytes;
 	bool private_ipc;
 	_Atomic uint64_t next_seed;
-	struct noise noise;
+	struct page_fill fill;
 };
 
 struct shm_buffer {
@@ -200,9 +200,9 @@ static const char *failure_text(int error)
 	}
 }
 
-static void end_phase(struct lap *lap, struct buffer *buffer, enum buffer_phase phase)
+static void end_phase(struct thread_timer *timer, struct buffer *buffer, enum buffer_phase phase)
 {
-	lap_add(lap, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
+	thread_timer_add(timer, &buffer->phase_ns[phase], &buffer->phase_cpu_ns[phase]);
 }
 
 /* What only this harness does (filling, MADV_COLD, unmapping) is in no phase: a driver does not. */
@@ -213,7 +213,7 @@ static int shm_allocate(struct backend *public, struct buffer *buffer)
 			 backend->page_bytes;
 	struct shm_buffer *own = calloc(1, sizeof(*own));
 	struct random random;
-	struct lap lap;
+	struct thread_timer timer;
 	int error;
 
 	if (!own)
@@ -222,9 +222,9 @@ static int shm_allocate(struct backend *public, struct buffer *buffer)
 	memset(buffer->phase_cpu_ns, 0, sizeof(buffer->phase_cpu_ns));
 	own->segment = own->memfd = -1;
 	random_seed(&random, atomic_fetch_add(&backend->next_seed, 1));
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	error = create(backend, own, bytes);
-	end_phase(&lap, buffer, BUFFER_ALLOCATE);
+	end_phase(&timer, buffer, BUFFER_ALLOCATE);
 	if (error == 0 && public->settings.variant == VARIANT_MAPPING) {
 		/* Before the pages exist: locked later, they stay on the LRU until reclaim culls
 		 * them. */
@@ -232,17 +232,17 @@ static int shm_allocate(struct backend *public, struct buffer *buffer)
 			error = errno == ENOMEM ? -EPERM : -errno;
 		else
 			own->locked = true;
-		end_phase(&lap, buffer, BUFFER_PIN);
+		end_phase(&timer, buffer, BUFFER_PIN);
 	}
 	if (error == 0)
 		error = populate(own->address, bytes, backend->page_bytes);
-	end_phase(&lap, buffer, BUFFER_POPULATE);
+	end_phase(&timer, buffer, BUFFER_POPULATE);
 	if (error < 0)
 		goto fail;
-	noise_fill(&backend->noise, &random, own->address, bytes);
-	lap_start(&lap);
+	page_fill_copy(&backend->fill, &random, own->address, bytes);
+	thread_timer_start(&timer);
 	error = pin(backend, own);
-	end_phase(&lap, buffer, BUFFER_PIN);
+	end_phase(&timer, buffer, BUFFER_PIN);
 	if (error < 0)
 		goto fail;
 	if (public->settings.variant != VARIANT_MLOCK)
@@ -259,13 +259,13 @@ fail:
 
 static int shm_release(struct backend *public, struct buffer *buffer)
 {
-	struct lap lap;
+	struct thread_timer timer;
 
 	if (!buffer->private_data)
 		return -EINVAL;
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	destroy((struct shm_backend *)public, buffer->private_data);
-	end_phase(&lap, buffer, BUFFER_RELEASE);
+	end_phase(&timer, buffer, BUFFER_RELEASE);
 	buffer->private_data = NULL;
 	buffer->memory = NULL;
 	return 0;
@@ -406,7 +406,7 @@ static int shm_open_backend(const struct backend_settings *settings, struct back
 	backend->public.pin_method = "none";
 	backend->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	backend->next_seed = random_fresh_seed();
-	noise_init(&backend->noise, random_fresh_seed());
+	page_fill_init(&backend->fill, random_fresh_seed());
 	raise_descriptor_limit();
 	/* A namespace of our own dies with us, whatever state its segments are in. */
 	backend->private_ipc = unshare(CLONE_NEWIPC) == 0;

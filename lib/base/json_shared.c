@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXTS_MOST 64
+#define TEXTS_MAX 64
 
 struct json_shared {
 	pthread_mutex_t lock;
@@ -15,7 +15,7 @@ struct json_shared {
 		char *text;
 		size_t size;
 		json_t *value;
-	} known[TEXTS_MOST];
+	} known[TEXTS_MAX];
 };
 
 struct json_shared *json_shared_new(void)
@@ -56,7 +56,7 @@ static void keep(struct json_shared *shared, const char *text, size_t size, json
 		return;
 	memcpy(copy, text, size);
 	pthread_mutex_lock(&shared->lock);
-	if (shared->count < TEXTS_MOST && !find(shared, text, size)) {
+	if (shared->count < TEXTS_MAX && !find(shared, text, size)) {
 		shared->known[shared->count++] = (struct known){copy, size, json_incref(value)};
 		copy = NULL;
 	}
@@ -71,7 +71,7 @@ json_t *json_shared_get(struct json_shared *shared, const char *text, size_t siz
 
 	pthread_mutex_lock(&shared->lock);
 	value = json_incref(find(shared, text, size));
-	full = shared->count == TEXTS_MOST;
+	full = shared->count == TEXTS_MAX;
 	pthread_mutex_unlock(&shared->lock);
 	if (value)
 		return value;

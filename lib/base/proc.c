@@ -13,7 +13,7 @@
 #include "base/file.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD, include/linux/sched.h */
-#define MOST_CPUS (1 << 20)
+#define CPUS_MAX (1 << 20)
 
 int proc_read_memory(struct proc_memory *ret_memory)
 {
@@ -140,7 +140,7 @@ bool proc_next_cpu(const char **text, struct proc_cpu *ret_cpu)
 		*text += **text == '\n';
 		if (*line != ' ') {
 			cpu = strtol(line, &end, 10);
-			if (end == line || cpu < 0 || cpu >= MOST_CPUS)
+			if (end == line || cpu < 0 || cpu >= CPUS_MAX)
 				continue;
 		}
 		if (*end != ' ' || read_numbers(end, ticks, 8) != 8)

@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/noise.h"
+#include "base/page_fill.h"
 #include "collapse/by_state.h"
 #include "sys/child.h"
 #include "sys/swap.h"
@@ -155,9 +155,9 @@ static int swap_out(struct collapse *collapse, struct subject *subject, struct m
 {
 	uint64_t total = 0, available = 0;
 	struct swap_area area;
-	struct noise *noise = malloc(sizeof(*noise));
+	struct page_fill *fill = malloc(sizeof(*fill));
 	struct random random;
-	int error = noise ? 0 : -ENOMEM;
+	int error = fill ? 0 : -ENOMEM;
 
 	if (!error && (swap_total(&total, &available) < 0 || available < 2 * subject->bytes))
 		error = collapse->knobs
@@ -165,13 +165,13 @@ static int swap_out(struct collapse *collapse, struct subject *subject, struct m
 				: message_set(why, -ENOTSUP,
 					      "there is no swap, and only root can make some");
 	if (!error) {
-		noise_init(noise, random_fresh_seed());
+		page_fill_init(fill, random_fresh_seed());
 		random_seed(&random, random_fresh_seed());
-		noise_fill(noise, &random, subject->memory, subject->bytes);
+		page_fill_copy(fill, &random, subject->memory, subject->bytes);
 		if (madvise(subject->memory, subject->bytes, MADV_PAGEOUT) < 0)
 			error = message_set_errno(why, -errno, "MADV_PAGEOUT");
 	}
-	free(noise);
+	free(fill);
 	if (!error && swapped_pages(subject->memory, subject->bytes, collapse->page_bytes) <
 			      (int64_t)(subject->bytes / collapse->page_bytes / 10 * 9))
 		error = message_set(why, -ENOTSUP, "less than nine tenths could be swapped out");

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/noise.h"
+#include "base/page_fill.h"
 #include "base/pace.h"
 #include "base/parse.h"
 #include "base/proc.h"
@@ -123,16 +123,16 @@ static void swap_count_page(struct load_shared *shared, size_t page_bytes)
 
 /* One turn over the memory; the first fills it, the later ones change one word a page. */
 static void swap_turn(struct load *load, unsigned char *memory, size_t pages, size_t page_bytes,
-		      const struct noise *noise, struct random *random, struct pace *pace)
+		      const struct page_fill *fill, struct random *random, struct pace *pace)
 {
 	for (size_t i = 0; i < pages; i++) {
 		unsigned char *page = memory + i * page_bytes;
 		uint64_t word;
 
-		if (noise) {
+		if (fill) {
 			if (load_stopping(load))
 				return;
-			noise_fill(noise, random, page, page_bytes);
+			page_fill_copy(fill, random, page, page_bytes);
 		} else {
 			if (!pace_wait(pace, &load->shared->stop))
 				return;
@@ -152,7 +152,7 @@ static int swap_run(struct load *load)
 	size_t pages = load->settings.budget_bytes / page_bytes;
 	size_t bytes = pages * page_bytes;
 	struct random random;
-	struct noise noise;
+	struct page_fill fill;
 	struct pace pace;
 	unsigned char *memory;
 	int error;
@@ -172,11 +172,11 @@ static int swap_run(struct load *load)
 	 * scan counts. */
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
 	random_seed(&random, load->settings.seed);
-	noise_init(&noise, random_next(&random));
+	page_fill_init(&fill, random_next(&random));
 	atomic_store(&shared->extra[EXTRA_WORKING_SET], pages);
 
 	pace_start(&pace, 0);
-	swap_turn(load, memory, pages, page_bytes, &noise, &random, &pace);
+	swap_turn(load, memory, pages, page_bytes, &fill, &random, &pace);
 	if (!load_stopping(load))
 		atomic_store(&shared->state, LOAD_STEADY);
 	pace_start(&pace, load->settings.rate_per_s);

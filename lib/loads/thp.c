@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/noise.h"
+#include "base/page_fill.h"
 #include "base/pace.h"
 #include "base/proc.h"
 #include "ops.h"
@@ -51,7 +51,7 @@ struct thp {
 	size_t huge_bytes, page_bytes;
 	struct region *window; /* a ring; the slot to fill next holds the oldest */
 	size_t slots, next;
-	struct noise noise;
+	struct page_fill fill;
 	struct random random;
 };
 
@@ -119,7 +119,7 @@ static int thp_map(struct thp *thp, struct region *region)
 	else
 		atomic_fetch_add(&shared->extra[EXTRA_MISSES], 1);
 	/* It may be swapped out while in the window: zeros would be swapped for nothing. */
-	noise_fill(&thp->noise, &thp->random, aligned, thp->huge_bytes);
+	page_fill_copy(&thp->fill, &thp->random, aligned, thp->huge_bytes);
 	region->mapping = mapping;
 	return 0;
 }
@@ -169,7 +169,7 @@ static int thp_run(struct load *load)
 	thp->load = load;
 	thp->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	random_seed(&thp->random, load->settings.seed);
-	noise_init(&thp->noise, random_next(&thp->random));
+	page_fill_init(&thp->fill, random_next(&thp->random));
 	error = huge_page_bytes(&thp->huge_bytes);
 	if (error < 0)
 		goto out;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/lap.h"
+#include "base/thread_timer.h"
 #include "undo/knob.h"
 
 #ifndef MADV_PAGEOUT
@@ -54,7 +54,7 @@ static void copy_text(char *to, size_t size, const char *from)
 static int page_out(struct backend *backend, struct buffer *buffer, struct pin_turn *turn)
 {
 	const struct backend_ops *ops = backend->ops;
-	struct lap lap;
+	struct thread_timer timer;
 	void *memory;
 	int error;
 
@@ -68,9 +68,9 @@ static int page_out(struct backend *backend, struct buffer *buffer, struct pin_t
 		for (uint64_t at = 0; at < buffer->bytes; at += 4096)
 			(void)*(volatile char *)((char *)memory + at);
 	turn->pageout_ns = turn->pageout_cpu_ns = 0;
-	lap_start(&lap);
+	thread_timer_start(&timer);
 	error = madvise(memory, buffer->bytes, MADV_PAGEOUT) < 0 ? -errno : 0;
-	lap_add(&lap, &turn->pageout_ns, &turn->pageout_cpu_ns);
+	thread_timer_add(&timer, &turn->pageout_ns, &turn->pageout_cpu_ns);
 	munmap(memory, buffer->bytes);
 	if (error) {
 		turn->pageout_ns = -1;

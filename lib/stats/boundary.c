@@ -20,9 +20,9 @@
 #include "stats/distribution.h"
 #include "stats/rank_exact.h"
 
-#define STEP 0.15	 /* of the grid, in standard deviations of one look's increment */
-#define REACH 8.5	 /* increments beyond this are below 1e-16 */
-#define DISCRETE_MOST 40 /* above, neighbouring p differ by less than 3% */
+#define STEP 0.15	/* of the grid, in standard deviations of one look's increment */
+#define REACH 8.5	/* increments beyond this are below 1e-16 */
+#define DISCRETE_MAX 40 /* above, neighbouring p differ by less than 3% */
 
 /* Density of |S| (even in S) at points 0, width, 2 width ... by Simpson's rule. */
 struct paths {
@@ -151,7 +151,7 @@ static int place_bounds(struct paths *paths, double alpha, size_t first_look, si
 		double z = bound_for(paths, wanted, (double)runs, deviation);
 		double log_bound = log(2) + normal_log_upper(z);
 
-		if (runs <= DISCRETE_MOST) {
+		if (runs <= DISCRETE_MAX) {
 			int error = largest_attainable(runs, log_bound, &log_bound);
 
 			if (error)

@@ -9,7 +9,7 @@
 #include "stats/changepoint_table.h"
 #include "stats/series.h"
 
-#define DISCRETE_MOST 16
+#define DISCRETE_MAX 16
 
 struct point {
 	double value;
@@ -69,10 +69,10 @@ static double chance_at(size_t row, double z)
 		return 1;
 	while (i < last && z > critical[i + 1])
 		i++;
-	if (i == last && changepoint_sizes[row] > DISCRETE_MOST)
+	if (i == last && changepoint_sizes[row] > DISCRETE_MAX)
 		return changepoint_levels[last] *
 		       exp((critical[last] * critical[last] - z * z) / 2);
-	if (changepoint_sizes[row] <= DISCRETE_MOST) /* few values of z: no p between two levels */
+	if (changepoint_sizes[row] <= DISCRETE_MAX) /* few values of z: no p between two levels */
 		return changepoint_levels[i];
 	share = (z - critical[i]) / (critical[i + 1] - critical[i]);
 	return changepoint_levels[i] *
@@ -112,11 +112,11 @@ static void scan(const double *values, size_t count, struct workspace *space,
 	square = score(space->points, count, space->scores);
 	if (!(square > 1e-12 * (double)count)) /* all values are equal */
 		return;
-	for (size_t k = 1; k <= count - CHANGEPOINT_LEAST; k++) {
+	for (size_t k = 1; k <= count - CHANGEPOINT_MIN; k++) {
 		double rest = (double)(count - k), z;
 
 		sum += space->scores[k - 1];
-		if (k < CHANGEPOINT_LEAST)
+		if (k < CHANGEPOINT_MIN)
 			continue;
 		z = fabs(sum) /
 		    sqrt(square / ((double)count - 1) * (double)k * rest / (double)count);
@@ -161,7 +161,7 @@ int changepoint_scan(const double *values, size_t count, struct changepoint *ret
 
 	if (series_check(values, count, false))
 		return -EINVAL;
-	if (count < 2 * CHANGEPOINT_LEAST)
+	if (count < 2 * CHANGEPOINT_MIN)
 		return -ERANGE;
 	error = workspace_new(&space, count);
 	if (!error) {
@@ -193,7 +193,7 @@ static int compare_changes(const void *left, const void *right)
 static int segment(const double *values, size_t count, double alpha, struct workspace *space,
 		   struct changepoint **ret_changes, size_t *ret_count)
 {
-	size_t most = count / CHANGEPOINT_LEAST + 1, found = 0;
+	size_t most = count / CHANGEPOINT_MIN + 1, found = 0;
 	struct segments open = {.bounds = malloc(most * sizeof(*open.bounds))};
 	struct changepoint *changes = malloc(most * sizeof(*changes));
 
@@ -210,7 +210,7 @@ static int segment(const double *values, size_t count, double alpha, struct work
 		struct changepoint change;
 
 		open.count--;
-		if (end - start < 2 * CHANGEPOINT_LEAST)
+		if (end - start < 2 * CHANGEPOINT_MIN)
 			continue;
 		scan(values + start, end - start, space, &change);
 		if (change.p > alpha)
@@ -259,7 +259,7 @@ int changepoint_find(const double *values, size_t count, double alpha, struct ch
 
 	if (!(alpha > 0 && alpha < 1) || series_check(values, count, false))
 		return -EINVAL;
-	if (count < 2 * CHANGEPOINT_LEAST) {
+	if (count < 2 * CHANGEPOINT_MIN) {
 		*ret_count = 0;
 		return 0;
 	}

@@ -16,14 +16,14 @@ struct changepoint {
 };
 
 /* Shortest segment: a change is seen once this many points lie after it. */
-#define CHANGEPOINT_LEAST 3
+#define CHANGEPOINT_MIN 3
 
 /*
  * One split, its place unknown: the largest |z| over all places, where z standardises the sum
  * of the normal scores of the ranks (van der Waerden 1952; the scan: Pettitt 1979) after the place.
  * Only ranks count, so the null distribution holds for any independent points, however heavy their
  * tail; p is from critical values simulated for it, below 0.001 an extrapolation.
- * -ERANGE below 2 x CHANGEPOINT_LEAST points; -EINVAL not finite; -ENOMEM.
+ * -ERANGE below 2 x CHANGEPOINT_MIN points; -EINVAL not finite; -ENOMEM.
  */
 int changepoint_scan(const double *values, size_t count, struct changepoint *ret_change);
 

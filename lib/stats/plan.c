@@ -12,7 +12,7 @@
 #include "stats/sequential.h"
 #include "stats/series.h"
 
-#define LEAST_PILOT 4
+#define PILOT_MIN 4
 #define DEFAULT_SIMULATIONS 2000
 /* Above this many runs an arm the normal p is within some 3% of the exact one at p = 1%. */
 #define EXACT_WORTH 24
@@ -257,7 +257,7 @@ int plan_runs(const struct plan_question *question, const double *pilot_a, size_
 	for (size_t i = 0; supposed && i < count_b; i++)
 		if (!(pilot_b[i] > 0))
 			return -EINVAL;
-	if (study.count_a < LEAST_PILOT || count_b < LEAST_PILOT)
+	if (study.count_a < PILOT_MIN || count_b < PILOT_MIN)
 		return -ERANGE;
 	study.a = malloc(question->max_runs * sizeof(double));
 	study.b = malloc(question->max_runs * sizeof(double));

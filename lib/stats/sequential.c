@@ -9,8 +9,8 @@
 #include "stats/series.h"
 
 #define FIRST_LOOK 5
-#define MOST_PAIRS 64
-#define MOST_RUNS 500
+#define PAIRS_MAX 64
+#define RUNS_MAX 500
 
 struct sequential {
 	struct sequential_plan plan;
@@ -19,9 +19,9 @@ struct sequential {
 
 static bool plan_is_good(const struct sequential_plan *plan)
 {
-	return plan->alpha > 0 && plan->alpha < 1 && plan->pairs >= 1 &&
-	       plan->pairs <= MOST_PAIRS && plan->max_runs >= 2 && plan->max_runs <= MOST_RUNS &&
-	       plan->min_effect >= 0 && isfinite(plan->min_effect);
+	return plan->alpha > 0 && plan->alpha < 1 && plan->pairs >= 1 && plan->pairs <= PAIRS_MAX &&
+	       plan->max_runs >= 2 && plan->max_runs <= RUNS_MAX && plan->min_effect >= 0 &&
+	       isfinite(plan->min_effect);
 }
 
 int sequential_new(const struct sequential_plan *plan, struct sequential **ret_sequential)

@@ -14,7 +14,7 @@
 #if HAVE_ZLIB
 #include <zlib.h>
 
-#define CONFIG_MOST (16 << 20) /* a text of 16 MB is no kernel configuration */
+#define CONFIG_BYTES_MAX (16 << 20) /* a text of 16 MB is no kernel configuration */
 
 static int read_compressed(const char *path, char **ret_text)
 {
@@ -31,7 +31,7 @@ static int read_compressed(const char *path, char **ret_text)
 	do {
 		if (capacity - size < 65536) {
 			capacity = capacity ? capacity * 2 : 262144;
-			grown = capacity > CONFIG_MOST ? NULL : realloc(text, capacity);
+			grown = capacity > CONFIG_BYTES_MAX ? NULL : realloc(text, capacity);
 			if (!grown) {
 				error = -ENOMEM;
 				goto out;

@@ -15,8 +15,8 @@
 #include "base/json.h"
 
 /* What a record holds at most: a stuck machine repeats itself. */
-#define ENTRIES_MOST 16
-#define TEXT_MOST 120
+#define ENTRIES_MAX 16
+#define TEXT_MAX 120
 
 struct kmsg {
 	int fd;
@@ -99,14 +99,14 @@ static int keep_line(json_t *entries, char *line, size_t *dropped)
 	kind = classify(text);
 	if (!kind)
 		return 0;
-	if (json_array_size(entries) >= ENTRIES_MOST) {
+	if (json_array_size(entries) >= ENTRIES_MAX) {
 		(*dropped)++;
 		return 0;
 	}
 	if (sscanf(line, "%*u,%*u,%" SCNd64, &when_us) != 1)
 		when_us = -1;
-	if (strlen(text) > TEXT_MOST)
-		text[TEXT_MOST] = '\0';
+	if (strlen(text) > TEXT_MAX)
+		text[TEXT_MAX] = '\0';
 	entry = json_object();
 	if (!entry || json_array_append_new(entries, entry))
 		return -ENOMEM;

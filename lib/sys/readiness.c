@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "sys/environment.h"
 
-#define FREE_HUGE_LEAST 64   /* 128 MiB of them: what a paced probe and a load use at once */
+#define FREE_HUGE_MIN 64     /* 128 MiB of them: what a paced probe and a load use at once */
 #define NEIGHBOUR_SHARE 0.10 /* of one CPU, as in the verdict on a run */
 #define STEAL_SHARE 0.01     /* of one CPU */
 #define CLOCK_SLOW_NS                                                              \
@@ -190,7 +190,7 @@ static int warn_of_fragmentation(json_t *warnings, const json_t *environment,
 {
 	int64_t pages = free_huge_pages();
 
-	if (pages < 0 || pages >= FREE_HUGE_LEAST)
+	if (pages < 0 || pages >= FREE_HUGE_MIN)
 		return 0;
 	return add(warnings, "fragmentation", "echo 1 > /proc/sys/vm/compact_memory",
 		   "only %lld free blocks of 2 MiB: huge pages will wait for compaction",

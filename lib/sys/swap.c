@@ -18,7 +18,7 @@
 
 #define HOT_ADD "/sys/class/zram-control/hot_add"
 #define HOT_REMOVE "/sys/class/zram-control/hot_remove"
-#define MOST_DEVICES 256
+#define DEVICES_MAX 256
 #define ADD_ATTEMPTS 4
 
 /* swapon(2); by number, because <sys/swap.h> would find this room's own header. */
@@ -95,7 +95,7 @@ static int find_unused(void)
 	char path[64];
 	int number;
 
-	for (number = 0; number < MOST_DEVICES; number++) {
+	for (number = 0; number < DEVICES_MAX; number++) {
 		snprintf(path, sizeof(path), "/sys/block/zram%d/initstate", number);
 		if (machine_read_int64(path, &initialised) == 0 && !initialised)
 			return number;
