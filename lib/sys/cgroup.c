@@ -74,9 +74,7 @@ static bool find_mount(char *mountinfo, const char *type, const char *option,
 	return found;
 }
 
-/* Own path in the hierarchy with @controller ("" : v2) by /proc/self/cgroup; "/" when not listed.
- */
-static void own_path(const char *controller, char *buffer, size_t size)
+void cgroup_own_path(const char *controller, char *buffer, size_t size)
 {
 	char *text, *at, *line;
 
@@ -217,7 +215,7 @@ static int find_own(struct mount *mount, struct cgroup *ret_own)
 	else if (find_mount(mountinfo, "cgroup2", NULL, mount))
 		own.version = CGROUP_V2;
 	free(mountinfo);
-	own_path(own.version == CGROUP_V1 ? "memory" : "", path, sizeof(path));
+	cgroup_own_path(own.version == CGROUP_V1 ? "memory" : "", path, sizeof(path));
 	if (own.version != CGROUP_NONE)
 		result = own_folder(mount, path, own.path, sizeof(own.path));
 	/* Hybrid machines mount v2 without its controllers. */

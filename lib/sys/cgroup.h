@@ -23,6 +23,10 @@ struct cgroup {
  */
 int cgroup_detect(struct cgroup *ret_parent, struct message *message);
 
+/* The caller's group in the hierarchy of the v1 @controller ("": of v2); "/" when it is not told.
+ */
+void cgroup_own_path(const char *controller, char *buffer, size_t size);
+
 /* Makes a group "syslatency-<pid>-<name>" by transaction. */
 int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
 		struct message *message);

@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "sys/cgroup.h"
 
 static bool has_capability(int capability)
 {
@@ -33,33 +34,6 @@ static bool has_capability(int capability)
 	return effective >> capability & 1;
 }
 
-/* The caller's group in the v1 cpu hierarchy, from lines like "1:cpu,cpuacct:/path"; -ENOENT. */
-static int cpu_group_path(char *buffer, size_t size)
-{
-	char *text, *line, *next = NULL, *name, *path;
-	int error = machine_read("/proc/self/cgroup", &text, NULL);
-
-	if (error < 0)
-		return error;
-	error = -ENOENT;
-	for (line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
-		char *rest = NULL;
-
-		name = strchr(line, ':');
-		path = name ? strchr(name + 1, ':') : NULL;
-		if (!path)
-			continue;
-		*path++ = '\0';
-		for (name = strtok_r(name + 1, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-			if (strcmp(name, "cpu") == 0 && strlen(path) < size) {
-				strcpy(buffer, path);
-				error = 0;
-			}
-	}
-	free(text);
-	return error;
-}
-
 /* RT_GROUP_SCHED: is the caller's group without real-time runtime? @attribute: which file says so.
  */
 static bool group_without_runtime(char *attribute, size_t size)
@@ -68,8 +42,7 @@ static bool group_without_runtime(char *attribute, size_t size)
 	char group[PATH_MAX / 2];
 	int64_t runtime_us;
 
-	if (cpu_group_path(group, sizeof(group)) < 0)
-		return false;
+	cgroup_own_path("cpu", group, sizeof(group));
 	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
 		snprintf(attribute, size, "%s%s/cpu.rt_runtime_us", mounts[i],
 			 strcmp(group, "/") == 0 ? "" : group);

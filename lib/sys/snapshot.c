@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/proc.h"
 #include "sys/snapshot_internal.h"
+#include "sys/swap.h"
 
 int snapshot_add(struct snapshot *snapshot, const char *section, const char *name, int64_t value,
 		 bool level)
@@ -302,27 +303,15 @@ static int read_zram(struct snapshot *snapshot)
 	return error;
 }
 
-/* mm/swapfile.c swap_show(): path type size used priority, sizes in KiB. */
 static int read_swaps(struct snapshot *snapshot)
 {
-	char *text, *line, *rest;
-	int64_t total = 0, used = 0;
-	int error = machine_read("/proc/swaps", &text, NULL);
+	uint64_t total, left;
 
-	if (error)
-		return error == -ENOMEM ? error : 0;
-	strtok_r(text, "\n", &rest); /* the heading */
-	while ((line = strtok_r(NULL, "\n", &rest))) {
-		int64_t area_kib, area_used_kib;
-
-		if (sscanf(line, "%*s %*s %" SCNd64 " %" SCNd64, &area_kib, &area_used_kib) != 2)
-			continue;
-		total += area_kib * 1024;
-		used += area_used_kib * 1024;
-	}
-	free(text);
-	return snapshot_add(snapshot, "swap", "total_bytes", total, true) ||
-			       snapshot_add(snapshot, "swap", "used_bytes", used, true)
+	if (!machine_exists("/proc/swaps") || swap_total(&total, &left))
+		return 0;
+	return snapshot_add(snapshot, "swap", "total_bytes", (int64_t)total, true) ||
+			       snapshot_add(snapshot, "swap", "used_bytes", (int64_t)(total - left),
+					    true)
 		       ? -ENOMEM
 		       : 0;
 }
