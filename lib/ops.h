@@ -66,8 +66,23 @@ struct backend {
 		failure; /* why a call failed, when errno alone says too little; static text */
 };
 
+/* What a backend is like; asked instead of its name. */
+enum backend_flags {
+	/* A driver's node: --device is for it. Without the bit it needs nothing and works
+	   everywhere. */
+	BACKEND_NEEDS_DEVICE = 1 << 0,
+	/* Holds pages in each way of .variants by itself. Without the bit the booted kernel decides
+	   (one way), and a variant is a label that is checked against what is observed. */
+	BACKEND_MAKES_VARIANTS = 1 << 1,
+	/* With -m its buffers are released in the driver's shrinker, which reclaim of a memory
+	   group does not call. */
+	BACKEND_RELEASES_IN_SHRINKER = 1 << 2,
+};
+
 struct backend_ops {
 	const char *name, *summary;
+	unsigned int flags;    /* enum backend_flags */
+	int preference;	       /* "auto" takes the highest that opens; 0: only when named */
 	unsigned int variants; /* bits 1 << enum variant that it can make; on a driver: labels that
 				  it accepts */
 
@@ -262,6 +277,9 @@ extern const struct report_ops *const reports[];
 const struct measure_ops *measure_find(const char *name);
 const struct load_ops *load_find(const char *name);
 const struct backend_ops *backend_find(const char *name);
+/* Of those with all bits of @flags and a preference below @below the one with the highest: the
+   order of "auto", by calling again with what it gave. NULL: none is left. */
+const struct backend_ops *backend_preferred(unsigned int flags, int below);
 const struct report_ops *report_find(const char *name);
 
 #endif

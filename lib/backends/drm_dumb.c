@@ -421,6 +421,7 @@ fail:
 const struct backend_ops backend_drm_dumb = {
 	.name = "drm-dumb",
 	.summary = "dumb buffers of vgem, vkms or virtio-gpu, pinned by the DRM core",
+	.flags = BACKEND_NEEDS_DEVICE,
 	.variants = 1U << VARIANT_BASELINE | 1U << VARIANT_STOCK | 1U << VARIANT_MAPPING |
 		    1U << VARIANT_MLOCK,
 	.open = open_device,

@@ -346,6 +346,8 @@ static int release(struct backend *backend, struct buffer *buffer)
 const struct backend_ops backend_i915 = {
 	.name = "i915",
 	.summary = "Intel GPU: GEM objects and execbuf on every engine",
+	.flags = BACKEND_NEEDS_DEVICE | BACKEND_RELEASES_IN_SHRINKER,
+	.preference = 2,
 	.variants = 1U << VARIANT_BASELINE | 1U << VARIANT_STOCK | 1U << VARIANT_MAPPING |
 		    1U << VARIANT_MLOCK,
 	.open = open_gpu,

@@ -439,6 +439,8 @@ static const char *const method_names[] = {"vmsplice", "io_uring", "udmabuf", NU
 const struct backend_ops backend_shm = {
 	.name = "shm",
 	.summary = "shared memory pinned from user space; needs no GPU",
+	.flags = BACKEND_MAKES_VARIANTS,
+	.preference = 1,
 	.variants = 1 << VARIANT_BASELINE | 1 << VARIANT_STOCK | 1 << VARIANT_MAPPING |
 		    1 << VARIANT_MLOCK,
 	.open = shm_open_backend,

@@ -119,12 +119,13 @@ static int settle_backend(struct run *run)
 		if (strcmp(load->ops->name, "gem") != 0)
 			continue;
 		load->backend = run_choose_backend(run->settings, run->record);
-		if (load->backend && strcmp(load->backend->name, "i915") == 0 && run->plan.memcg &&
-		    load->backend_settings.leak)
+		if (load->backend && load->backend->flags & BACKEND_RELEASES_IN_SHRINKER &&
+		    run->plan.memcg && load->backend_settings.leak)
 			return message_set(
 				run->message, -ENOTSUP,
-				"-m leaks i915 buffers to the driver's shrinker, which reclaim of a memory "
-				"group does not call: nothing would be purged; use --scope machine");
+				"-m leaks %s buffers to the driver's shrinker, which reclaim of a memory "
+				"group does not call: nothing would be purged; use --scope machine",
+				load->backend->name);
 	}
 	return 0;
 }

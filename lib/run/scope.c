@@ -2,6 +2,7 @@
 #include "run/state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,23 +94,26 @@ int run_enter_scope(struct run *run)
 	return error;
 }
 
-/*
- * "auto": a real i915 where there is one, else shm, and says why. drm-dumb is never chosen by
- * itself: vgem or virtio-gpu being there does not mean that the question is about them.
- */
+/* "auto": the first that opens, in the order of their preference; says why others do not. */
 const struct backend_ops *run_choose_backend(const struct run_settings *settings,
 					     struct record *record)
 {
-	const struct backend_ops *i915 = backend_find("i915");
-	struct message reason = {"not in this build"};
+	const struct backend_ops *ops = settings->backend ?: backend_preferred(0, INT_MAX);
+	struct message reason = {""};
 	struct backend *backend;
 
-	if (settings->backend)
-		return settings->backend;
-	if (i915 && i915->open(&settings->backend_settings, &backend, &reason) == 0) {
-		i915->close(backend);
-		return i915;
+	while (!settings->backend && ops) {
+		const struct backend_ops *next = backend_preferred(0, ops->preference);
+
+		/* The last is what it is: the load says why it does not work. */
+		if (!next)
+			break;
+		if (ops->open(&settings->backend_settings, &backend, &reason) == 0) {
+			ops->close(backend);
+			break;
+		}
+		record_note(record, "backend: %s (no %s: %s)", next->name, ops->name, reason.text);
+		ops = next;
 	}
-	record_note(record, "backend: shm (no i915: %s)", reason.text);
-	return backend_find("shm");
+	return ops;
 }
