@@ -7,37 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct event_list {
 	struct trace_event *items;
-	size_t count, room;
+	size_t count, capacity;
 };
 
-static struct trace_event *append(struct event_list *list)
+/* NULL without memory. */
+static struct trace_event *append(struct event_list *list, int32_t cpu, int64_t when_ns)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 4096;
-		struct trace_event *grown = realloc(list->items, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		list->items = grown;
-		list->room = room;
-	}
-	memset(&list->items[list->count], 0, sizeof(list->items[0]));
+	if (array_reserve(&list->items, &list->capacity, list->count + 1) < 0)
+		return NULL;
+	list->items[list->count] = (struct trace_event){
+		.kind = TRACE_LOST, .cpu = cpu, .when_ns = when_ns, .priority = -1};
 	return &list->items[list->count++];
-}
-
-static int append_loss(struct event_list *list, int32_t cpu, int64_t when_ns)
-{
-	struct trace_event *event = append(list);
-
-	if (!event)
-		return -ENOMEM;
-	event->kind = TRACE_LOST;
-	event->cpu = cpu;
-	event->when_ns = when_ns;
-	event->priority = -1;
-	return 0;
 }
 
 struct parser {
@@ -56,15 +40,13 @@ static int parse_page(const struct parser *parser, void *page, int32_t cpu, stru
 		return 0;
 	data = kbuffer_read_event(parser->kbuffer, &when_ns);
 	if (data && kbuffer_missed_events(parser->kbuffer) != 0 &&
-	    append_loss(list, cpu, (int64_t)when_ns) < 0)
+	    !append(list, cpu, (int64_t)when_ns))
 		return -ENOMEM;
 	for (; data; data = kbuffer_next_event(parser->kbuffer, &when_ns)) {
-		struct trace_event *event = append(list);
+		struct trace_event *event = append(list, cpu, (int64_t)when_ns);
 
 		if (!event)
 			return -ENOMEM;
-		event->when_ns = (int64_t)when_ns;
-		event->cpu = cpu;
 		if (!event_read(parser->table, data, kbuffer_event_size(parser->kbuffer),
 				parser->symbols, parser->pool, event))
 			list->count--;
@@ -86,8 +68,11 @@ static int by_sequence(const void *a, const void *b)
 static int merge(struct trace_event *events, size_t from, size_t middle, size_t to)
 {
 	size_t left = 0, count = middle - from, right = middle, at = from;
-	struct trace_event *copy = malloc((count ? count : 1) * sizeof(*copy));
+	struct trace_event *copy;
 
+	if (count == 0)
+		return 0;
+	copy = malloc(count * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, &events[from], count * sizeof(*copy));
@@ -116,8 +101,10 @@ static int parse_slots(const struct parser *parser, const struct ring *ring,
 			run = list->count;
 		}
 		/* Not kept, or written over: what came between is not known. */
-		if (first ? slot->sequence > 0 : slot->sequence != slots[i - 1]->sequence + 1)
-			error = error ? error : append_loss(list, slot->cpu, slot->start_ns);
+		if (!error &&
+		    (first ? slot->sequence > 0 : slot->sequence != slots[i - 1]->sequence + 1) &&
+		    !append(list, slot->cpu, slot->start_ns))
+			error = -ENOMEM;
 		if (!error)
 			error = parse_page(parser,
 					   ring->memory +
@@ -132,7 +119,7 @@ int parse_ring(const struct ring *ring, const struct event_table *table,
 	       struct trace_event **ret_events, size_t *ret_count)
 {
 	const struct ring_slot **slots = calloc(ring->count, sizeof(*slots));
-	struct event_list list = {.items = malloc(sizeof(struct trace_event)), .room = 1};
+	struct event_list list = {0};
 	struct parser parser = {
 		.kbuffer = kbuffer_alloc(sizeof(long) == 8 ? KBUFFER_LSIZE_8 : KBUFFER_LSIZE_4,
 					 tep_is_bigendian() ? KBUFFER_ENDIAN_BIG
@@ -141,7 +128,7 @@ int parse_ring(const struct ring *ring, const struct event_table *table,
 		.symbols = symbols,
 		.pool = pool,
 	};
-	int error = slots && list.items && parser.kbuffer ? 0 : -ENOMEM;
+	int error = slots && parser.kbuffer ? 0 : -ENOMEM;
 	size_t used = 0;
 
 	for (size_t i = 0; i < ring->count && !error; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ops.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -81,7 +82,7 @@ static int run(FILE *stream, const struct record *record)
 
 	if (json_array_size(record->causes) == 0) {
 		fprintf(stream, "no causes were collected: run with --explain\n");
-		return ferror(stream) ? -1 : 0;
+		return ferror(stream) ? -EIO : 0;
 	}
 	fprintf(stream, "%12s %4s %9s", "when", "CPU", phases == interval ? "took" : "late");
 	for (i = 0; phases[i]; i++)
@@ -91,7 +92,7 @@ static int run(FILE *stream, const struct record *record)
 		print_entry(stream, entry, phases);
 	}
 	print_tail(stream, record);
-	return ferror(stream) ? -1 : 0;
+	return ferror(stream) ? -EIO : 0;
 }
 
 const struct report_ops report_causes = {

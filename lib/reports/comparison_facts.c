@@ -139,58 +139,54 @@ char *facts_validity(const struct comparison_report *report)
 	return text;
 }
 
-static bool any_word(const struct comparison_report *report, size_t offset, const char *word)
+static bool is_throttled(const struct record *record)
 {
-	for (size_t i = 0; i < report->set->count; i++)
-		for (size_t j = 0; j < report->set->arms[i].record_count; j++) {
-			const char *text =
-				*(char *const *)((const char *)report->set->arms[i].records[j] +
-						 offset);
-
-			if (text && strcmp(text, word) == 0)
-				return true;
-		}
-	return false;
+	return record->throttle_gaps > 0;
 }
 
-static bool any_throttled(const struct comparison_report *report)
+static bool is_in_memcg(const struct record *record)
+{
+	return record->scope && strcmp(record->scope, "memcg") == 0;
+}
+
+static bool is_released_by_load(const struct record *record)
+{
+	return record->release_context && strcmp(record->release_context, "load") == 0;
+}
+
+static bool any_record(const struct comparison_report *report, bool (*is)(const struct record *))
 {
 	for (size_t i = 0; i < report->set->count; i++)
 		for (size_t j = 0; j < report->set->arms[i].record_count; j++)
-			if (report->set->arms[i].records[j]->throttle_gaps > 0)
+			if (is(report->set->arms[i].records[j]))
 				return true;
 	return false;
 }
 
-char *facts_caveats(const struct comparison_report *report)
+void facts_caveats(FILE *stream, const struct comparison_report *report,
+		   void (*write)(FILE *stream, const char *text))
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	static const struct {
+		bool (*is)(const struct record *record);
+		const char *text;
+	} caveats[] = {
+		{is_in_memcg,
+		 "Pressure came from a memory cgroup's limit, which reclaims differently "
+		 "from a whole machine that runs short: the LRU lock is the group's own "
+		 "(since 5.11), kswapd takes no part, global direct reclaim and compaction "
+		 "do not run, pgscan_direct and allocstall stay 0, only memcg-aware shrinkers "
+		 "are called; and swap on zram costs processor time in place of disk time."},
+		{is_released_by_load,
+		 "The buffers stood in for a GPU driver's and were released by the load's own "
+		 "process (release_context \"load\"). A driver's shrinker releases them "
+		 "inside the reclaim of whoever allocates: these numbers show what scanning "
+		 "pinned pages costs, and cannot show that delay."},
+		{is_throttled,
+		 "Some runs were throttled by the kernel (RT throttling or the fair server); "
+		 "their maxima show that too."},
+	};
 
-	if (!stream)
-		return NULL;
-	if (any_word(report, offsetof(struct record, scope), "memcg"))
-		fputs("Pressure came from a memory cgroup's limit, which reclaims differently "
-		      "from a whole machine that runs short: the LRU lock is the group's own "
-		      "(since 5.11), kswapd takes no part, global direct reclaim and compaction "
-		      "do not run, pgscan_direct and allocstall stay 0, only memcg-aware shrinkers "
-		      "are called; and swap on zram costs processor time in place of disk time.\n",
-		      stream);
-	if (any_word(report, offsetof(struct record, release_context), "load"))
-		fputs("The buffers stood in for a GPU driver's and were released by the load's own "
-		      "process (release_context \"load\"). A driver's shrinker releases them "
-		      "inside the reclaim of whoever allocates: these numbers show what scanning "
-		      "pinned pages costs, and cannot show that delay.\n",
-		      stream);
-	if (any_throttled(report))
-		fputs("Some runs were throttled by the kernel (RT throttling or the fair server); "
-		      "their maxima show that too.\n",
-		      stream);
-	fclose(stream);
-	if (size == 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	for (size_t i = 0; i < ARRAY_SIZE(caveats); i++)
+		if (any_record(report, caveats[i].is))
+			write(stream, caveats[i].text);
 }

@@ -24,35 +24,6 @@ static void paragraph(FILE *stream, char *text, size_t indent)
 	free(text);
 }
 
-/* A sentence that a function writes to a stream, as text. */
-static char *verdict_text(const struct comparison *comparison, const struct comparison_pair *pair)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-
-	if (!stream)
-		return NULL;
-	words_verdict(stream, comparison, pair);
-	fputc('.', stream);
-	fclose(stream);
-	return text;
-}
-
-static char *method_text(const struct comparison *comparison)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-
-	if (!stream)
-		return NULL;
-	words_method(stream, comparison);
-	fputc('.', stream);
-	fclose(stream);
-	return text;
-}
-
 static void write_head(FILE *stream, const struct comparison_report *report)
 {
 	char *command = facts_command(report), *machine = facts_machine(report), *text;
@@ -82,7 +53,7 @@ static int write_metric(FILE *stream, const struct comparison_report *report, si
 		return error;
 	fputc('\n', stream);
 	for (size_t i = 0; i < comparison->pair_count; i++)
-		paragraph(stream, verdict_text(comparison, &comparison->pairs[i]), 2);
+		paragraph(stream, words_text(comparison, &comparison->pairs[i], "."), 2);
 	if (report->normalise) {
 		comparison_write_normalised(stream, report, comparison);
 		fputc('\n', stream);
@@ -97,7 +68,7 @@ static void write_with_invalid(FILE *stream, const struct comparison_report *rep
 
 		fprintf(stream, "With the invalid runs, %s:\n", with->metric);
 		for (size_t j = 0; j < with->pair_count; j++)
-			paragraph(stream, verdict_text(with, &with->pairs[j]), 2);
+			paragraph(stream, words_text(with, &with->pairs[j], "."), 2);
 	}
 }
 
@@ -148,16 +119,10 @@ static void write_differences(FILE *stream, const struct comparison_report *repo
 	fputc('\n', stream);
 }
 
-static void write_caveats(FILE *stream, const struct comparison_report *report)
+static void write_caveat(FILE *stream, const char *text)
 {
-	char *text = facts_caveats(report), *rest = text, *line;
-
-	while (rest && (line = strsep(&rest, "\n")))
-		if (*line) {
-			words_wrap(stream, line, WIDTH, 0);
-			fputc('\n', stream);
-		}
-	free(text);
+	words_wrap(stream, text, WIDTH, 0);
+	fputc('\n', stream);
 }
 
 static void write_tool(FILE *stream, const struct comparison_report *report)
@@ -182,13 +147,13 @@ static int write_mail(FILE *stream, const struct comparison_report *given)
 	if (error)
 		return error;
 	if (report.comparisons[0]->pair_count)
-		paragraph(stream, method_text(report.comparisons[0]), 0);
+		paragraph(stream, words_text(report.comparisons[0], NULL, "."), 0);
 	error = comparison_write_samples(stream, &report, CELL);
 	if (!error && facts_example(&report))
 		fputc('\n', stream);
 	write_validity(stream, &report);
 	write_differences(stream, &report);
-	write_caveats(stream, &report);
+	facts_caveats(stream, &report, write_caveat);
 	write_tool(stream, &report);
 	return error ? error : ferror(stream) ? -EIO : 0;
 }

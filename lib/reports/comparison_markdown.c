@@ -22,12 +22,17 @@ static void escape(FILE *stream, const char *text)
 	}
 }
 
-static void line(FILE *stream, char *text)
+static void write_line(FILE *stream, const char *text)
 {
 	if (!text)
 		return;
 	escape(stream, text);
 	fputs("\n\n", stream);
+}
+
+static void line(FILE *stream, char *text)
+{
+	write_line(stream, text);
 	free(text);
 }
 
@@ -121,8 +126,7 @@ static void write_list(FILE *stream, const json_t *list)
 
 static void write_validity(FILE *stream, const struct comparison_report *report)
 {
-	char *text = facts_validity(report), *caveats = facts_caveats(report), *rest = caveats;
-	char *sentence;
+	char *text = facts_validity(report);
 
 	if (text)
 		fputs("## Validity\n\n", stream);
@@ -136,17 +140,11 @@ static void write_validity(FILE *stream, const struct comparison_report *report)
 	if (json_array_size(report->differences))
 		fputs("Besides the arm, these differ:\n\n", stream);
 	write_list(stream, report->differences);
-	while (rest && (sentence = strsep(&rest, "\n")))
-		if (*sentence)
-			line(stream, strdup(sentence));
-	free(caveats);
+	facts_caveats(stream, report, write_line);
 }
 
 static int write_markdown(FILE *stream, const struct comparison_report *report)
 {
-	char *method = NULL;
-	size_t size;
-	FILE *memory;
 	int error = 0;
 
 	write_head(stream, report);
@@ -154,12 +152,8 @@ static int write_markdown(FILE *stream, const struct comparison_report *report)
 		error = write_metric(stream, report, i);
 	if (error)
 		return error;
-	memory = report->comparisons[0]->pair_count ? open_memstream(&method, &size) : NULL;
-	if (memory) {
-		words_method(memory, report->comparisons[0]);
-		fclose(memory);
-		line(stream, method);
-	}
+	if (report->comparisons[0]->pair_count)
+		line(stream, words_text(report->comparisons[0], NULL, ""));
 	if (facts_example(report)) {
 		fputs("```\n", stream);
 		error = comparison_write_samples(stream, report, 13);

@@ -108,6 +108,24 @@ void words_method(FILE *stream, const struct comparison *comparison)
 		fprintf(stream, " (from %d quantiles of each series)", SHIFT_QUANTILES);
 }
 
+char *words_text(const struct comparison *comparison, const struct comparison_pair *pair,
+		 const char *end)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return NULL;
+	if (pair)
+		words_verdict(stream, comparison, pair);
+	else
+		words_method(stream, comparison);
+	fputs(end, stream);
+	fclose(stream);
+	return text;
+}
+
 bool words_has_losses(const struct comparison_arm *arm)
 {
 	return arm->invalid || arm->failed || arm->interrupted || arm->without_value ||

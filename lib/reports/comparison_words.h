@@ -21,6 +21,10 @@ void words_verdict(FILE *stream, const struct comparison *comparison,
 /* "Mann-Whitney, exact; p adjusted (Holm) over 3 comparisons; ..." : how the verdicts were made. */
 void words_method(FILE *stream, const struct comparison *comparison);
 
+/* The verdict of @pair, or (NULL) the method, then @end. Caller frees; NULL without memory. */
+char *words_text(const struct comparison *comparison, const struct comparison_pair *pair,
+		 const char *end);
+
 /* Where the runs of an arm went: "12 runs, 3 left out: 2 invalid, 1 failed; 1 suspect". */
 void words_runs(FILE *stream, const struct comparison_arm *arm);
 /* Was any run of the arm left out or doubted? */

@@ -45,9 +45,23 @@ static const char style[] =
 	"@media(max-width:600px){text{font-size:23px}}\n"
 	".bar{display:inline-block;height:.7rem;background:var(--c0)}\n";
 
-void html_escape_json(FILE *stream, const json_t *text)
+void html_element(FILE *stream, const char *tag, const char *text)
 {
-	markup_escape(stream, json_is_string(text) ? json_string_value(text) : "no reason given");
+	if (!text)
+		return;
+	fprintf(stream, "<%s>", tag);
+	markup_escape(stream, text);
+	fprintf(stream, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+void html_elements(FILE *stream, const char *tag, const json_t *list)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (list, i, text)
+		html_element(stream, tag,
+			     json_is_string(text) ? json_string_value(text) : "no reason given");
 }
 
 static void write_head(FILE *stream, const struct comparison_report *report)
@@ -66,16 +80,8 @@ static void write_head(FILE *stream, const struct comparison_report *report)
 		markup_escape(stream, command);
 		fputs("</code></p>\n", stream);
 	}
-	if (machine) {
-		fputs("<p>", stream);
-		markup_escape(stream, machine);
-		fputs("</p>\n", stream);
-	}
-	if (runs) {
-		fputs("<p>", stream);
-		markup_escape(stream, runs);
-		fputs("</p>\n", stream);
-	}
+	html_element(stream, "p", machine);
+	html_element(stream, "p", runs);
 	free(command);
 	free(machine);
 	free(runs);
@@ -84,14 +90,10 @@ static void write_head(FILE *stream, const struct comparison_report *report)
 static void write_verdict(FILE *stream, const struct comparison *comparison,
 			  const struct comparison_pair *pair)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *memory = open_memstream(&text, &size);
+	char *text = words_text(comparison, pair, "");
 
-	if (!memory)
+	if (!text)
 		return;
-	words_verdict(memory, comparison, pair);
-	fclose(memory);
 	/* The sentence says the verdict; the badge has its colour and says of what. */
 	fprintf(stream, "<li><span class=\"%s\">", comparison_verdict_name(pair->verdict));
 	markup_escape(stream, comparison->metric);
@@ -171,17 +173,9 @@ static void write_metric(FILE *stream, const struct comparison *comparison)
 
 static void write_method(FILE *stream, const struct comparison_report *report)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *memory = report->count ? open_memstream(&text, &size) : NULL;
+	char *text = report->count ? words_text(report->comparisons[0], NULL, "") : NULL;
 
-	if (!memory)
-		return;
-	words_method(memory, report->comparisons[0]);
-	fclose(memory);
-	fputs("<p class=\"note\">", stream);
-	markup_escape(stream, text);
-	fputs("</p>\n", stream);
+	html_element(stream, "p class=\"note\"", text);
 	free(text);
 }
 

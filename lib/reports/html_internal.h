@@ -9,8 +9,10 @@
 
 /* Shared by html.c, html_picture.c and html_parts.c. */
 
-/* A string of JSON, escaped. */
-void html_escape_json(FILE *stream, const json_t *text);
+/* @tag, which may have attributes, around @text, escaped; NULL: nothing. */
+void html_element(FILE *stream, const char *tag, const char *text);
+/* One for each string of @list. */
+void html_elements(FILE *stream, const char *tag, const json_t *list);
 
 /* Pictures as SVG within the page: every run a mark on a log (or linear) axis with median and
  * interval; the share of runs at or below a value. */

@@ -7,32 +7,20 @@
 #include "reports/comparison_facts.h"
 #include "reports/html_internal.h"
 
-static void paragraph(FILE *stream, char *text)
+static void write_paragraph(FILE *stream, const char *text)
 {
-	if (text) {
-		fputs("<p>", stream);
-		markup_escape(stream, text);
-		fputs("</p>\n", stream);
-	}
-	free(text);
+	html_element(stream, "p", text);
 }
 
 static void write_differences(FILE *stream, const struct comparison_report *report)
 {
-	const json_t *text;
-	size_t i;
-
 	fputs("<h2 id=\"differences\">What differs besides the arm</h2>\n", stream);
 	if (!json_array_size(report->differences)) {
 		fputs("<p>Nothing that the records tell.</p>\n", stream);
 		return;
 	}
 	fputs("<ul>\n", stream);
-	json_array_foreach (report->differences, i, text) {
-		fputs("<li>", stream);
-		html_escape_json(stream, text);
-		fputs("</li>\n", stream);
-	}
+	html_elements(stream, "li", report->differences);
 	fputs("</ul>\n", stream);
 }
 
@@ -110,19 +98,16 @@ static void write_reasons(FILE *stream, const struct comparison_report *report)
 
 static void write_validity(FILE *stream, const struct comparison_report *report)
 {
-	char *caveats = facts_caveats(report), *rest = caveats, *sentence;
 	char *validity = facts_validity(report);
 
 	fputs("<h2 id=\"validity\">Validity</h2>\n", stream);
 	if (!validity)
 		fputs("<p>Plain numbers: nothing is known of how they were measured.</p>\n",
 		      stream);
-	paragraph(stream, validity);
+	write_paragraph(stream, validity);
+	free(validity);
 	write_reasons(stream, report);
-	while (rest && (sentence = strsep(&rest, "\n")))
-		if (*sentence)
-			paragraph(stream, strdup(sentence));
-	free(caveats);
+	facts_caveats(stream, report, write_paragraph);
 }
 
 /* Late time above the 99.9th percentile by cause, summed over the runs of an arm that have it. */
@@ -153,9 +138,8 @@ static void write_cause_bars(FILE *stream, const struct arm *arm, const json_t *
 
 	json_object_foreach ((json_t *)sums, name, sum)
 		all += json_number_value(sum);
-	fputs("<h3>", stream);
-	markup_escape(stream, arm->name);
-	fputs("</h3>\n<table><tr><th scope=\"col\">cause</th><th scope=\"col\">share of the late "
+	html_element(stream, "h3", arm->name);
+	fputs("<table><tr><th scope=\"col\">cause</th><th scope=\"col\">share of the late "
 	      "time</th><th scope=\"col\"></th></tr>\n",
 	      stream);
 	json_object_foreach ((json_t *)sums, name, sum) {
@@ -189,6 +173,21 @@ static void write_causes(FILE *stream, const struct comparison_report *report)
 	}
 }
 
+/* Quoted as a shell wants it. */
+static void write_word(FILE *stream, const char *text, bool first)
+{
+	bool quote = text && (!*text || strpbrk(text, " \t\n\"'$|;&<>()*?[]\\`"));
+
+	fputs(first ? "" : " ", stream);
+	fputs(quote ? "'" : "", stream);
+	for (; text && *text; text++) {
+		char letter[2] = {*text, '\0'};
+
+		markup_escape(stream, quote && *text == '\'' ? "'\\''" : letter);
+	}
+	fputs(quote ? "'" : "", stream);
+}
+
 static void write_command(FILE *stream, const struct arm *arm)
 {
 	const json_t *command = arm->record_count ? arm->records[0]->command : NULL, *word;
@@ -196,25 +195,8 @@ static void write_command(FILE *stream, const struct arm *arm)
 
 	if (!json_array_size(command))
 		return;
-	json_array_foreach (command, i, word) {
-		const char *text = json_string_value(word);
-		bool quote = text && (!*text || strpbrk(text, " \t\n\"'$|;&<>()*?[]\\`"));
-
-		if (i)
-			fputc(' ', stream);
-		if (quote)
-			fputc('\'', stream);
-		for (; text && *text; text++) {
-			char letter[2] = {*text, '\0'};
-
-			if (quote && *text == '\'')
-				markup_escape(stream, "'\\''");
-			else
-				markup_escape(stream, letter);
-		}
-		if (quote)
-			fputc('\'', stream);
-	}
+	json_array_foreach (command, i, word)
+		write_word(stream, json_string_value(word), i == 0);
 	fputc('\n', stream);
 }
 
@@ -237,23 +219,11 @@ static void write_commands(FILE *stream, const struct comparison_report *report)
 	fputs("</pre>\n", stream);
 }
 
-static void write_notes(FILE *stream, const struct comparison_report *report)
-{
-	const json_t *note;
-	size_t i;
-
-	json_array_foreach (report->set->notes, i, note) {
-		fputs("<p class=\"note\">", stream);
-		html_escape_json(stream, note);
-		fputs("</p>\n", stream);
-	}
-}
-
 void html_parts(FILE *stream, const struct comparison_report *report)
 {
 	write_causes(stream, report);
 	write_differences(stream, report);
 	write_validity(stream, report);
-	write_notes(stream, report);
+	html_elements(stream, "p class=\"note\"", report->set->notes);
 	write_commands(stream, report);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ops.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -88,7 +89,7 @@ static int run(FILE *stream, const struct record *record)
 	print_strings(stream, "note", record->notes);
 	fprintf(stream, "verdict: %s\n", verdict_name(record->verdict));
 	print_strings(stream, "  because", record->reasons);
-	return ferror(stream) ? -1 : 0;
+	return ferror(stream) ? -EIO : 0;
 }
 
 const struct report_ops report_text = {
