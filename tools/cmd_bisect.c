@@ -102,7 +102,7 @@ static int add_record(const struct settings *settings, const struct record *reco
 		      const char *machine, const char *name, struct values_list *list,
 		      struct message *message)
 {
-	struct comparison_options options = {.include_invalid = false, .without_interrupted = true};
+	struct comparison_options options = {.include_invalid = false};
 	const char *unit;
 	double value;
 
@@ -203,7 +203,7 @@ static int write_state(const struct step *step, struct message *message)
 
 static int one_run(struct step *step, struct message *message)
 {
-	struct comparison_options options = {.include_invalid = false, .without_interrupted = true};
+	struct comparison_options options = {.include_invalid = false};
 	struct record *record = NULL;
 	double value = NAN;
 	const char *unit;

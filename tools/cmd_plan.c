@@ -98,12 +98,6 @@ struct pilot {
 	double run_s; /* median length of its runs; NaN: not known */
 };
 
-static bool counts(const struct record *record)
-{
-	return strcmp(record->status, "ok") == 0 && !record->interrupted &&
-	       record->verdict != VERDICT_INVALID;
-}
-
 static const char *metric_of(const struct arm_set *set, const char *wanted)
 {
 	const char *unit;
@@ -113,7 +107,7 @@ static const char *metric_of(const struct arm_set *set, const char *wanted)
 		return wanted;
 	for (size_t i = 0; i < set->count; i++)
 		for (size_t j = 0; j < set->arms[i].record_count; j++)
-			if (counts(set->arms[i].records[j]))
+			if (record_counts(set->arms[i].records[j]))
 				return record_metric(set->arms[i].records[j], "mean", &value,
 						     &unit) == 0
 					       ? "mean"
@@ -141,7 +135,7 @@ static int read_pilot(const struct arm *arm, const char *metric, struct pilot *p
 	for (size_t i = 0; i < arm->record_count; i++) {
 		const struct record *record = arm->records[i];
 
-		if (!counts(record) || record_metric(record, metric, &value, &unit) != 0 ||
+		if (!record_counts(record) || record_metric(record, metric, &value, &unit) != 0 ||
 		    !isfinite(value))
 			continue;
 		pilot->values[pilot->count++] = value;

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "command.h"
+#include "compare/samples.h"
 #include "compare_job.h"
 #include "plot_gnuplot.h"
 #include "record/record.h"
@@ -124,26 +125,8 @@ static void plot_ecdf(struct picture *picture, const struct settings *settings,
 
 /* --- samples --- */
 
-/* Histograms of all runs of an arm as one; NULL: none has one. */
-static struct histogram *merge(const struct arm *arm)
-{
-	struct histogram *merged = NULL;
-
-	for (size_t i = 0; i < arm->record_count; i++) {
-		const struct record *record = arm->records[i];
-
-		if (!record->histogram || record->verdict == VERDICT_INVALID)
-			continue;
-		if (!merged)
-			merged = calloc(1, sizeof(*merged));
-		if (merged)
-			histogram_merge(merged, record->histogram);
-	}
-	return merged;
-}
-
 static int plot_percentiles(struct picture *picture, const struct arm_set *set,
-			    struct message *message)
+			    const struct comparison *comparison, struct message *message)
 {
 	FILE *script = picture->script;
 	size_t drawn = 0;
@@ -152,8 +135,12 @@ static int plot_percentiles(struct picture *picture, const struct arm_set *set,
 	      "set ylabel \"latency, us\"\nplot ",
 	      script);
 	for (size_t i = 0; i < set->count; i++) {
-		struct histogram *merged = merge(&set->arms[i]);
+		struct arm_samples samples = {.merged = NULL};
+		struct histogram *merged;
 
+		if (arm_samples_merge(set, comparison, i, &samples) < 0)
+			return message_set_errno(message, -ENOMEM, "percentiles");
+		merged = samples.merged;
 		if (!merged)
 			continue;
 		/* To the rarest sample that there is, in steps of a tenth of a decade. */
@@ -173,16 +160,19 @@ static int plot_percentiles(struct picture *picture, const struct arm_set *set,
 }
 
 /* A column a run; within it the samples by octave of latency, as a share of the run. */
-static int plot_heat(struct picture *picture, const struct arm_set *set, struct message *message)
+static int plot_heat(struct picture *picture, const struct arm_set *set,
+		     const struct comparison *comparison, struct message *message)
 {
 	size_t column = 0;
 
 	for (size_t i = 0; i < set->count; i++) {
 		for (size_t k = 0; k < set->arms[i].record_count; k++) {
-			const struct histogram *histogram = set->arms[i].records[k]->histogram;
+			const struct record *record = set->arms[i].records[k];
+			const struct histogram *histogram = record->histogram;
 			double octaves[64] = {0};
 
-			if (!histogram || !histogram->total)
+			if (!histogram || !histogram->total ||
+			    !comparison_takes(record, &comparison->options))
 				continue;
 			for (size_t b = 0; b < HISTOGRAM_BUCKETS; b++)
 				if (histogram->counts[b])
@@ -322,9 +312,9 @@ static int draw(const struct settings *settings, const struct compare_job *job,
 	else if (strcmp(kind, "ecdf") == 0)
 		plot_ecdf(&picture, settings, comparison);
 	else if (strcmp(kind, "percentiles") == 0)
-		error = plot_percentiles(&picture, job->set, message);
+		error = plot_percentiles(&picture, job->set, comparison, message);
 	else if (strcmp(kind, "heat") == 0)
-		error = plot_heat(&picture, job->set, message);
+		error = plot_heat(&picture, job->set, comparison, message);
 	else if (strcmp(kind, "counters") == 0)
 		error = plot_counters(&picture, settings, job->set, message);
 	else

@@ -74,7 +74,7 @@ int compare_set_without(void *data, const char *argument, struct message *messag
 		size_t length = strcspn(at, ",");
 
 		if (length == 11 && strncmp(at, "interrupted", length) == 0)
-			settings->without_interrupted = true;
+			settings->mix &= ~(unsigned int)MIX_INTERRUPTED; /* as without an option */
 		else if (length == 7 && strncmp(at, "suspect", length) == 0)
 			settings->without_suspect = true;
 		else
@@ -202,7 +202,7 @@ void compare_job_options(const struct compare_job *job, struct comparison_option
 		.min_effect = job->settings.min_effect_share,
 		.against = job->settings.against,
 		.include_invalid = job->settings.include_invalid,
-		.without_interrupted = job->settings.without_interrupted,
+		.include_interrupted = job->settings.mix & MIX_INTERRUPTED,
 		.without_suspect = job->settings.without_suspect,
 	};
 }
@@ -236,8 +236,6 @@ int compare_job_prepare(struct compare_job *job, char *const *operands, size_t c
 	int error = arm_set_read_part(operands, count, (unsigned int)job->settings.column, path,
 				      &job->set, message);
 
-	if (job->settings.without_interrupted)
-		mix |= MIX_INTERRUPTED;
 	if (!error)
 		error = choose_metrics(&job->settings, job->set, &job->metrics, message);
 	if (!error)

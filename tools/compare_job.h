@@ -21,7 +21,7 @@ struct compare_settings {
 	int64_t column;
 	unsigned int mix;
 	bool whole; /* records with all that they hold: pages that show causes */
-	bool without_interrupted, without_suspect, include_invalid, normalise;
+	bool without_suspect, include_invalid, normalise;
 	char zero[128], one[128];
 };
 

@@ -11,9 +11,9 @@ json_t *json_number_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Length of the UTF-8 sequence at @at (2 to 4; 1 for ASCII), 0 when it is none. */
-static size_t utf8_length(const unsigned char *at)
+size_t utf8_length(const char *text, size_t left)
 {
+	const unsigned char *at = (const unsigned char *)text;
 	size_t length = at[0] < 0x80   ? 1
 			: at[0] < 0xc2 ? 0
 			: at[0] < 0xe0 ? 2
@@ -22,7 +22,7 @@ static size_t utf8_length(const unsigned char *at)
 				       : 0;
 
 	for (size_t i = 1; i < length; i++)
-		if ((at[i] & 0xc0) != 0x80)
+		if (i >= left || (at[i] & 0xc0) != 0x80)
 			return 0;
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
 	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
@@ -44,8 +44,8 @@ json_t *json_string_or_null(const char *text)
 	clean = to = malloc(strlen(text) * 3 + 1);
 	if (!clean)
 		return NULL;
-	for (const unsigned char *at = (const unsigned char *)text; *at;) {
-		size_t length = utf8_length(at);
+	for (const char *at = text; *at;) {
+		size_t length = utf8_length(at, strnlen(at, 4));
 
 		if (length == 0) {
 			memcpy(to, "\xef\xbf\xbd", 3);

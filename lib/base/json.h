@@ -13,6 +13,10 @@
 json_t *json_number_or_null(double value);     /* NaN and infinities: null */
 json_t *json_string_or_null(const char *text); /* NULL: null; bytes that are not UTF-8: U+FFFD */
 
+/* Bytes of the UTF-8 character at @text (1 to 4), of which @left (1 or more) may be read; 0: none.
+ */
+size_t utf8_length(const char *text, size_t left);
+
 /* Setters that take ownership of @value and survive NULL (out of memory) as -ENOMEM. */
 int json_put(json_t *object, const char *key, json_t *value);
 

@@ -23,9 +23,9 @@ int mix_parse(const char *text, unsigned int *ret_mix, struct message *message);
 extern const char *const mix_names[]; /* NULL-terminated, in the order of the bits */
 
 /*
- * 0 when the runs that count (status ok) are alike in everything but @mix; else -EBADMSG with what
- * differs, where, and which option compares it all the same. @metrics, NULL-terminated: a maximum
- * or minimum among them asks for equal lengths.
+ * 0 when the runs that are neither failed nor, without MIX_INTERRUPTED, interrupted are alike in
+ * everything but @mix; else -EBADMSG with what differs, where, and which option compares it all the
+ * same. @metrics, NULL-terminated: a maximum or minimum among them asks for equal lengths.
  */
 int arms_check_alike(const struct arm_set *set, unsigned int mix, const char *const *metrics,
 		     struct message *message);

@@ -12,13 +12,6 @@
 #include "record/store.h"
 #include "record/variant.h"
 
-const char *record_arm_name(const struct record *record)
-{
-	if (record->arm)
-		return record->arm;
-	return record->variant ? record->variant : record->benchmark;
-}
-
 static void arm_clear(struct arm *arm)
 {
 	free(arm->name);

@@ -66,7 +66,4 @@ int arm_set_find(const struct arm_set *set, const char *name);
 bool arm_set_has_records(const struct arm_set *set);
 bool arm_set_has_plain(const struct arm_set *set);
 
-/* The arm of a record by itself: arm, else variant, else benchmark. */
-const char *record_arm_name(const struct record *record);
-
 #endif

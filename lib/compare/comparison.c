@@ -57,23 +57,19 @@ double comparison_normalised(const struct comparison *comparison, size_t arm, si
 static bool take_run(const struct record *record, const struct comparison_options *options,
 		     struct comparison_arm *arm)
 {
-	if (strcmp(record->status, "ok") != 0) {
-		arm->failed++;
-		return false;
-	}
-	if (record->verdict == VERDICT_INVALID && !options->include_invalid) {
-		arm->invalid++;
-		return false;
-	}
-	if (record->interrupted && options->without_interrupted) {
-		arm->interrupted++;
-		return false;
-	}
-	if (record->verdict == VERDICT_SUSPECT) {
-		arm->suspect++;
-		return !options->without_suspect;
-	}
-	return true;
+	enum record_use use = record_use(record);
+
+	if (use == RECORD_INTERRUPTED && options->include_interrupted)
+		use = record->verdict == VERDICT_INVALID ? RECORD_INVALID : RECORD_COUNTS;
+	if (use == RECORD_INVALID && options->include_invalid)
+		use = RECORD_COUNTS;
+	arm->failed += use == RECORD_FAILED;
+	arm->interrupted += use == RECORD_INTERRUPTED;
+	arm->invalid += use == RECORD_INVALID;
+	if (use != RECORD_COUNTS || record->verdict != VERDICT_SUSPECT)
+		return use == RECORD_COUNTS;
+	arm->suspect++;
+	return !options->without_suspect;
 }
 
 bool comparison_takes(const struct record *record, const struct comparison_options *options)
@@ -216,10 +212,12 @@ static int check_counts(const struct comparison *comparison, struct message *mes
 			continue;
 		return message_set(message, -ENODATA,
 				   "%s: no run left with a %s (%zu invalid, %zu failed, %zu "
-				   "interrupted, %zu without a value)%s",
+				   "interrupted, %zu without a value)%s%s",
 				   arm->name, comparison->metric, arm->invalid, arm->failed,
 				   arm->interrupted, arm->without_value,
-				   arm->invalid ? ": --include-invalid takes invalid ones" : "");
+				   arm->invalid ? ": --include-invalid takes invalid ones" : "",
+				   arm->interrupted ? ": --mix interrupted takes interrupted ones"
+						    : "");
 	}
 	return 0;
 }

@@ -23,8 +23,9 @@ struct comparison_options {
 	double confidence;   /* of the intervals that are shown: 0.95 */
 	double min_effect;   /* 0.05: ratios within 5% are no difference */
 	const char *against; /* name of the reference; NULL: the first arm */
-	bool include_invalid;
-	bool without_interrupted, without_suspect;
+	/* Beyond what record_counts() takes, and less than it. */
+	bool include_invalid, include_interrupted;
+	bool without_suspect;
 };
 
 /* The runs of one arm under one metric. */
@@ -89,7 +90,7 @@ int comparison_decide(struct comparison *const *comparisons, size_t count);
 
 const char *comparison_verdict_name(enum comparison_verdict verdict);
 
-/* Does this run count under @options? (status ok; valid unless invalid ones are included; ...) */
+/* Does this run count (record_counts()), with what @options adds and takes away? */
 struct record;
 bool comparison_takes(const struct record *record, const struct comparison_options *options);
 

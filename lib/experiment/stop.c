@@ -92,8 +92,7 @@ static int collect(const struct experiment *experiment, struct record *const *re
 
 		if (record->block < 1 || record->block > block || !record->arm ||
 		    strcmp(record->arm, experiment->arms[arm].name) != 0 ||
-		    strcmp(record->status, "ok") != 0 || record->interrupted ||
-		    record->verdict == VERDICT_INVALID ||
+		    !record_counts(record) ||
 		    record_metric(record, experiment->stopping.metric, &value, &unit) != 0 ||
 		    !isfinite(value))
 			continue;

@@ -22,8 +22,9 @@ const struct export_ops *export_find(const char *name)
 
 bool export_takes(const struct record *record, const struct export_settings *settings)
 {
-	return strcmp(record->status, "ok") == 0 && !record->interrupted &&
-	       (settings->include_invalid || record->verdict != VERDICT_INVALID);
+	enum record_use use = record_use(record);
+
+	return use == RECORD_COUNTS || (use == RECORD_INVALID && settings->include_invalid);
 }
 
 const char *export_kernel(const struct record *record)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/parse.h"
-#include "history/scan.h"
 #include "history/schema.h"
 
 #define BATCH 2000
@@ -131,7 +131,7 @@ static int add_series(struct adding *adding, size_t index)
 	if (!copy)
 		return message_set_errno(adding->message, -ENOMEM, "series");
 	snprintf(key, sizeof(key), "%016llx",
-		 (unsigned long long)scan_hash(f[3], strlen(f[3]), false));
+		 (unsigned long long)hash_json(f[3], strlen(f[3]), false));
 	error = database_run(adding->database,
 			     "INSERT INTO syslat_series (machine, benchmark, arm, settings_key, "
 			     "metric, unit, better, settings) VALUES ($1, $2, $3, $4, $5, $6, $7, "

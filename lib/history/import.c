@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/random.h"
 #include "history/import_internal.h"
-#include "history/scan.h"
 
 struct record *import_new(struct import_list *list, const struct import_settings *settings,
 			  const char *benchmark)
@@ -127,7 +127,7 @@ static void make_id(struct record *record, const char *text, size_t size, size_t
 	struct random random;
 	uint64_t high, low;
 
-	random_seed(&random, scan_hash(text, size, false) + number);
+	random_seed(&random, hash_json(text, size, false) + number);
 	high = random_next(&random);
 	low = random_next(&random);
 	snprintf(record->id, sizeof(record->id),

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history/scan.h"
+#include "base/hash.h"
+
 
 static size_t slot_of(const struct intern *intern, const char *text, size_t size)
 {
-	size_t at = scan_hash(text, size, false) & (intern->slot_count - 1);
+	size_t at = hash_json(text, size, false) & (intern->slot_count - 1);
 
 	while (intern->slots[at]) {
 		const char *known = intern->texts[intern->slots[at] - 1];

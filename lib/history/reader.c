@@ -3,8 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
-#include "history/record_scan.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "history/series.h"
+#include "record/record.h"
+#include "record/store.h"
 
 /* --- words --- */
 
@@ -62,31 +67,13 @@ int time_parse_rfc3339(const char *text, int64_t *ret_us)
 
 /* --- the list --- */
 
-static int room_for(void **array, size_t *capacity, size_t count, size_t more, size_t size)
-{
-	size_t wanted = *capacity ? *capacity : 256;
-	void *longer;
-
-	if (count + more <= *capacity)
-		return 0;
-	while (wanted < count + more)
-		wanted *= 2;
-	longer = reallocarray(*array, wanted, size);
-	if (!longer)
-		return -ENOMEM;
-	*array = longer;
-	*capacity = wanted;
-	return 0;
-}
-
 static int reserve(struct run_list *list, size_t values)
 {
-	int error = room_for((void **)&list->runs, &list->capacity, list->count, 1,
-			     sizeof(*list->runs));
+	int error = array_reserve(&list->runs, &list->capacity, list->count + 1);
 
 	return error ? error
-		     : room_for((void **)&list->values, &list->value_capacity, list->value_count,
-				values, sizeof(*list->values));
+		     : array_reserve(&list->values, &list->value_capacity,
+				     list->value_count + values);
 }
 
 void run_list_free(struct run_list *list)
@@ -97,30 +84,6 @@ void run_list_free(struct run_list *list)
 	intern_free(&list->commits);
 	intern_free(&list->sources);
 	*list = (struct run_list){.runs = NULL};
-}
-
-static int add_value(struct run_list *list, const char *base, size_t base_size,
-		     const struct scanned *scanned, size_t index)
-{
-	char text[8192], *longer = text;
-	size_t room = base_size + 160;
-	uint32_t series;
-	int length, error;
-
-	if (room > sizeof(text) && !(longer = malloc(room)))
-		return -ENOMEM;
-	memcpy(longer, base, base_size);
-	length = snprintf(longer + base_size, room - base_size, "%s%c%s%c%s",
-			  scanned->values[index].name, RUN_FIELD, scanned->values[index].unit,
-			  RUN_FIELD, scanned->values[index].better);
-	error = intern_add(&list->series, longer, base_size + (size_t)length, &series);
-	if (longer != text)
-		free(longer);
-	if (error)
-		return error;
-	list->values[list->value_count++] =
-		(struct run_value){series, scanned->values[index].value};
-	return 0;
 }
 
 static int commit_number(struct run_list *list, const char *kernel, const struct run_labels *labels,
@@ -145,30 +108,7 @@ static int commit_number(struct run_list *list, const char *kernel, const struct
 	return error;
 }
 
-static int add_scanned(struct run_list *list, const struct scanned *scanned, uint32_t source,
-		       const struct run_labels *labels)
-{
-	struct run run = {.state = (uint8_t)scanned->state,
-			  .purpose = labels->purpose,
-			  .source = source,
-			  .content = scanned->content,
-			  .started_us = scanned->started_us};
-	size_t base_size = strlen(scanned->base);
-	int error = reserve(list, scanned->count);
-
-	memcpy(run.uuid, scanned->uuid, sizeof(run.uuid));
-	if (!error)
-		error = commit_number(list, scanned->kernel, labels, &run.commit);
-	run.first_value = list->value_count;
-	run.value_count = (uint16_t)scanned->count;
-	for (size_t i = 0; i < scanned->count && !error; i++)
-		error = add_value(list, scanned->base, base_size, scanned, i);
-	if (!error)
-		list->runs[list->count++] = run;
-	return error;
-}
-
-/* --- lines --- */
+/* --- from a record --- */
 
 struct reading {
 	struct run_list *list;
@@ -176,174 +116,236 @@ struct reading {
 	const char *name;
 	uint32_t source;
 	char machine[64]; /* of the operand so far */
-	struct scanned *scanned;
+	struct message *message;
 };
 
-static int check_machine(struct reading *reading, size_t line, struct message *message)
+static bool is_uuid(const char *text)
 {
-	const char *machine = reading->scanned->machine;
+	if (strlen(text) != 36)
+		return false;
+	for (int i = 0; i < 36; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
 
+		if (dash ? text[i] != '-' : !strchr("0123456789abcdef", text[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Fields of a series are parted by control characters: none may come from outside. */
+static bool is_plain(const char *text, size_t most)
+{
+	size_t length = 0;
+
+	for (; text[length]; length++)
+		if ((unsigned char)text[length] < 0x20)
+			return false;
+	return length <= most;
+}
+
+static enum run_state state_of(const struct record *record)
+{
+	switch (record_use(record)) {
+	case RECORD_FAILED:
+	case RECORD_INTERRUPTED:
+		return RUN_FAILED;
+	case RECORD_INVALID:
+		return RUN_INVALID;
+	case RECORD_COUNTS:
+		break;
+	}
+	return record->verdict == VERDICT_SUSPECT ? RUN_SUSPECT : RUN_VALID;
+}
+
+static int add_value(struct run_list *list, const char *base, const char *name, const char *unit,
+		     bool higher, double value)
+{
+	uint32_t series;
+	char *text;
+	int length = asprintf(&text, "%s%s%c%s%c%s", base, name, RUN_FIELD, unit, RUN_FIELD,
+			      higher ? "higher" : "lower");
+	int error = length < 0 ? -ENOMEM : reserve(list, 1);
+
+	if (!error)
+		error = intern_add(&list->series, text, (size_t)length, &series);
+	if (length >= 0)
+		free(text);
+	if (!error)
+		list->values[list->value_count++] = (struct run_value){series, value};
+	return error;
+}
+
+static int add_values(struct reading *reading, const struct record *record, const char *base,
+		      struct message *why)
+{
+	static const char *const latencies[] = {"mean", "max", "p50", "p99"};
+	struct run_list *list = reading->list;
+	const char *name, *unit;
+	double value;
+	json_t *metric;
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(latencies) && !error && record->has_latency; i++)
+		if (!json_object_get(record->metrics, latencies[i]) &&
+		    record_metric(record, latencies[i], &value, &unit) == 0 && isfinite(value))
+			error = add_value(list, base, latencies[i], unit, false, value);
+	json_object_foreach (record->metrics, name, metric) {
+		if (error || record_metric(record, name, &value, &unit) || !isfinite(value))
+			continue;
+		if (!*name || !is_plain(name, 63) || !is_plain(unit, 31))
+			return message_set(why, -EINVAL, "metrics.%.60s: name or unit too long",
+					   name);
+		error = add_value(list, base, name, unit,
+				  record_metric_higher_is_better(record, name), value);
+	}
+	return error;
+}
+
+static int check_record(const struct record *record, int64_t *ret_started_us, struct message *why)
+{
+	const char *kernel = json_get_string(record->environment, "kernel", "");
+
+	if (!is_uuid(record->id))
+		return message_set(why, -EINVAL, "id: a UUID is wanted");
+	*ret_started_us = INT64_MIN;
+	if (record->started[0] && time_parse_rfc3339(record->started, ret_started_us) < 0)
+		return message_set(why, -EINVAL, "started: \"%s\" is not RFC 3339",
+				   record->started);
+	if (!*record->benchmark || !is_plain(record->benchmark, 255) ||
+	    !is_plain(record_arm_name(record), 255))
+		return message_set(why, -EINVAL, "benchmark, arm: a name is wanted");
+	if (!is_plain(kernel, 255))
+		return message_set(why, -EINVAL, "environment.kernel: a short text is wanted");
+	if (!is_plain(record->machine_key, 16))
+		return message_set(why, -EINVAL, "machine_key: 16 hex digits are wanted");
+	return 0;
+}
+
+static int add_run(struct reading *reading, const struct record *record, const char *machine,
+		   uint64_t content, struct message *why)
+{
+	struct run_list *list = reading->list;
+	struct run run = {.state = (uint8_t)state_of(record),
+			  .purpose = reading->labels->purpose,
+			  .source = reading->source,
+			  .content = content,
+			  .first_value = list->value_count};
+	char *base = NULL;
+	int error = check_record(record, &run.started_us, why);
+
+	memcpy(run.uuid, record->id, sizeof(run.uuid));
+	if (!error)
+		error = reserve(list, 1);
+	if (!error)
+		error = commit_number(list, json_get_string(record->environment, "kernel", ""),
+				      reading->labels, &run.commit);
+	if (!error)
+		error = series_base(record, machine, &base);
+	if (!error)
+		error = add_values(reading, record, base, why);
+	free(base);
+	if (!error && list->value_count - run.first_value > RUN_VALUES_MOST)
+		error = message_set(why, -EINVAL, "metrics: more than %d", RUN_VALUES_MOST);
+	if (error) {
+		list->value_count = run.first_value;
+		return error;
+	}
+	run.value_count = (uint16_t)(list->value_count - run.first_value);
+	list->runs[list->count++] = run;
+	return 0;
+}
+
+static int check_machine(struct reading *reading, const char *machine, size_t line)
+{
 	if (!reading->machine[0])
 		snprintf(reading->machine, sizeof(reading->machine), "%s", machine);
 	if (reading->labels->mix_machines || strcmp(reading->machine, machine) == 0)
 		return 0;
-	return message_set(message, -EXDEV,
+	return message_set(reading->message, -EXDEV,
 			   "%s: line %zu: runs of several machines (%s, %s): --mix-machines keeps "
 			   "them, each in series of its own",
 			   reading->name, line, reading->machine, machine);
 }
 
-static int read_line(struct reading *reading, const char *text, size_t size, size_t number,
-		     bool last, struct message *message)
+static int take_record(void *data, struct record *record, const struct store_line *line)
 {
-	struct message why = {""};
-	bool torn = false;
-	int error =
-		record_scan(text, size, reading->labels->machine, reading->scanned, &torn, &why);
+	struct reading *reading = data;
+	const char *machine = reading->labels->machine ? reading->labels->machine
+			      : record->machine_key[0] ? record->machine_key
+						       : "unknown";
+	struct message why = {"out of memory"};
+	int error = check_machine(reading, machine, line->number);
 
-	if (error && torn && last && reading->labels->drop_torn)
-		return 0;
-	if (error && torn && last)
-		message_set(message, error,
-			    "%s: line %zu is torn: syslat run --resume mends an experiment's "
-			    "folder, --drop-torn adds the others",
-			    reading->name, number);
-	else if (error)
-		message_set(message, error, "%s: line %zu: %s", reading->name, number,
-			    why.text[0] ? why.text : "out of memory");
-	if (!error)
-		error = check_machine(reading, number, message);
-	if (!error)
-		error = add_scanned(reading->list, reading->scanned, reading->source,
-				    reading->labels);
-	return error;
-}
-
-static bool is_blank(const char *text, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (!isspace((unsigned char)text[i]))
-			return false;
-	return true;
-}
-
-static int nothing(void *data, struct json_span key, struct json_span value)
-{
-	(void)data, (void)key, (void)value;
-	return 0;
-}
-
-/* One record that a person laid out over several lines. */
-static bool is_one_object(const char *text, size_t size)
-{
-	const char *newline = memchr(text, '\n', size);
-	bool blanks;
-
-	return newline &&
-	       scan_object(text, (size_t)(newline - text), nothing, NULL, NULL, &blanks) &&
-	       scan_object(text, size, nothing, NULL, NULL, &blanks) == 0;
-}
-
-static int read_lines(struct reading *reading, const char *text, size_t size,
-		      struct message *message)
-{
-	size_t number = 0, before = reading->list->count;
-	int error = 0;
-
-	if (is_one_object(text, size))
-		return read_line(reading, text, size, 1, false, message);
-	for (size_t at = 0, length; at < size && !error; at += length + 1) {
-		const char *newline = memchr(text + at, '\n', size - at);
-
-		length = newline ? (size_t)(newline - (text + at)) : size - at;
-		number++;
-		if (!is_blank(text + at, length))
-			error = read_line(reading, text + at, length, number, !newline, message);
+	if (!error) {
+		error = add_run(reading, record, machine,
+				hash_json(line->text, line->size, line->blanks), &why);
+		if (error)
+			message_set(reading->message, error, "%s: line %zu: %s", reading->name,
+				    line->number, why.text);
 	}
-	if (!error && reading->list->count == before)
-		error = message_set(message, -ENODATA, "%s: no runs", reading->name);
+	record_free(record);
 	return error;
 }
 
-int run_list_read_text(struct run_list *list, const char *name, const char *text, size_t size,
-		       const struct run_labels *labels, struct message *message)
+/* @path, or @fd when that is NULL. */
+static int read_all(struct reading *reading, const char *path, int fd)
 {
-	struct reading reading = {.list = list, .labels = labels, .name = name};
-	int error = intern_add(&list->sources, name, strlen(name), &reading.source);
+	struct run_list *list = reading->list;
+	size_t before = list->count, torn = 0;
+	int error =
+		intern_add(&list->sources, reading->name, strlen(reading->name), &reading->source);
 
-	reading.scanned = error ? NULL : calloc(1, sizeof(*reading.scanned));
-	if (!reading.scanned)
-		return message_set_errno(message, -ENOMEM, "%s", name);
-	error = read_lines(&reading, text, size, message);
-	scanned_free(reading.scanned);
-	free(reading.scanned);
-	return error;
-}
-
-/* --- files --- */
-
-/* Regular files are mapped: a gigabyte of records takes no memory of its own. */
-static int read_mapped(struct run_list *list, const char *path, int fd, size_t size,
-		       const struct run_labels *labels, struct message *message)
-{
-	char resolved[PATH_MAX];
-	const char *name = realpath(path, resolved) ? resolved : path;
-	void *text;
-	int error;
-
-	if (size == 0)
-		return message_set(message, -ENODATA, "%s: no runs", path);
-	text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
-		return message_set_errno(message, -errno, "%s", path);
-	madvise(text, size, MADV_SEQUENTIAL);
-	error = run_list_read_text(list, name, text, size, labels, message);
-	munmap(text, size);
-	return error;
-}
-
-static int read_stream(struct run_list *list, int fd, const char *name,
-		       const struct run_labels *labels, struct message *message)
-{
-	size_t size = 0, capacity = 0;
-	char *text = NULL;
-	ssize_t got;
-	int error;
-
-	do {
-		error = room_for((void **)&text, &capacity, size, 1 << 16, 1);
-		got = error ? 0 : read(fd, text + size, 1 << 16);
-		size += got > 0 ? (size_t)got : 0;
-	} while (got > 0 || (got < 0 && errno == EINTR));
-	if (got < 0)
-		error = -errno;
-	error = error ? message_set_errno(message, error, "%s", name)
-		      : run_list_read_text(list, name, text, size, labels, message);
-	free(text);
+	if (error)
+		return message_set_errno(reading->message, error, "%s", reading->name);
+	if (path)
+		error = store_each(path, false, take_record, reading, &torn, reading->message);
+	else
+		error = store_each_fd(fd, reading->name, NULL, 0, false, take_record, reading,
+				      &torn, reading->message);
+	if (!error && torn && !reading->labels->drop_torn)
+		error = message_set(reading->message, -EINVAL,
+				    "%s: line %zu is torn: syslat run --resume mends an "
+				    "experiment's folder, --drop-torn adds the others",
+				    reading->name, torn);
+	if (!error && list->count == before)
+		error = message_set(reading->message, -ENODATA, "%s: no runs", reading->name);
 	return error;
 }
 
 int run_list_read(struct run_list *list, const char *path, const struct run_labels *labels,
 		  struct message *message)
 {
-	char inside[PATH_MAX];
+	struct reading reading = {.list = list, .labels = labels, .name = path, .message = message};
+	char inside[PATH_MAX], resolved[PATH_MAX];
 	struct stat status;
-	int fd, error;
 
-	if (strcmp(path, "-") == 0)
-		return read_stream(list, STDIN_FILENO, "standard input", labels, message);
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-		if (snprintf(inside, sizeof(inside), "%s/runs.jsonl", path) >= (int)sizeof(inside))
-			return message_set_errno(message, -ENAMETOOLONG, "%s", path);
-		path = inside;
+	if (strcmp(path, "-") == 0) {
+		reading.name = "standard input";
+	} else {
+		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+			if (snprintf(inside, sizeof(inside), "%s/runs.jsonl", path) >=
+			    (int)sizeof(inside))
+				return message_set_errno(message, -ENAMETOOLONG, "%s", path);
+			path = inside;
+		}
+		reading.name = realpath(path, resolved) ? resolved : path;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return message_set_errno(message, -errno, "%s", path);
-	if (S_ISREG(status.st_mode))
-		error = read_mapped(list, path, fd, (size_t)status.st_size, labels, message);
-	else
-		error = read_stream(list, fd, path, labels, message);
+	return read_all(&reading, path, -1);
+}
+
+int run_list_read_text(struct run_list *list, const char *name, const char *text, size_t size,
+		       const struct run_labels *labels, struct message *message)
+{
+	struct reading reading = {.list = list, .labels = labels, .name = name, .message = message};
+	int fd = memfd_create("records", MFD_CLOEXEC), error;
+
+	if (fd < 0)
+		return message_set_errno(message, -errno, "%s", name);
+	error = write_all(fd, text, size);
+	if (!error && lseek(fd, 0, SEEK_SET) < 0)
+		error = -errno;
+	error = error ? message_set_errno(message, error, "%s", name)
+		      : read_all(&reading, NULL, fd);
 	close(fd);
 	return error;
 }

@@ -23,7 +23,7 @@ struct run {
 	uint8_t state, purpose;
 	uint16_t value_count;
 	uint32_t commit, source; /* numbers in run_list.commits, .sources */
-	uint64_t content;	 /* scan_hash() of the record */
+	uint64_t content;	 /* hash_json() of the record */
 	int64_t started_us;	 /* since 1970; INT64_MIN: not told */
 	size_t first_value;	 /* in run_list.values */
 };
@@ -33,6 +33,7 @@ struct run {
  * JSON), metric, unit, better", a commit "name, branch, tags, kernel, time_us".
  */
 #define RUN_FIELD '\x1f'
+#define RUN_VALUES_MOST 256
 
 struct run_list {
 	struct run *runs;

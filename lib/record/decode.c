@@ -8,131 +8,208 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "base/json_shared.h"
+#include "record/decode_histogram.h"
+#include "record/fields.h"
+#include "record/json_scan.h"
 
 /*
- * Each reader takes the value of one key where it is there and not null, and says which key is
- * wrong when its type or unit is not what the schema wants. @where prefixes nested keys
- * ("latency.").
+ * From the text of a record straight into the struct. A JSON tree of it takes most of the time that
+ * a comparison takes, and most of that tree is not looked at: trees are made only of the members
+ * that are kept as JSON, and of those that come as the same text in line after line only once.
  */
 
-static int wrong(struct message *message, const char *where, const char *key, const char *wanted)
+struct decoding {
+	struct record *record;
+	struct json_shared *shared; /* NULL: the whole record is wanted */
+	struct message *message;
+};
+
+static int wrong(struct decoding *decoding, const char *where, const char *key, const char *wanted)
 {
-	return message_set(message, -EINVAL, "record: %s%s: expected %s", where, key, wanted);
+	return message_set(decoding->message, -EINVAL, "record: %s%s: expected %s", where, key,
+			   wanted);
 }
 
-static const json_t *given(const json_t *object, const char *key)
+static int read_fields(struct decoding *decoding, const struct field *fields, size_t count,
+		       const char *where, struct json_span text, void *into);
+
+static int read_text(struct json_span value, char **text)
 {
-	const json_t *value = json_object_get(object, key);
+	char *copy;
+	int error = json_span_text(value, &copy);
 
-	return json_is_null(value) ? NULL : value;
-}
-
-static int read_text(const json_t *object, const char *key, char **ret_text,
-		     struct message *message)
-{
-	const json_t *value = given(object, key);
-
-	if (!value)
-		return 0;
-	if (!json_is_string(value))
-		return wrong(message, "", key, "a string or null");
-	free(*ret_text);
-	*ret_text = strdup(json_string_value(value));
-	return *ret_text ? 0 : -ENOMEM;
-}
-
-static int read_fixed(const json_t *object, const char *key, char *buffer, size_t size,
-		      struct message *message)
-{
-	const json_t *value = given(object, key);
-
-	if (!value)
-		return 0;
-	if (!json_is_string(value) || json_string_length(value) >= size)
-		return wrong(message, "", key, "a short string or null");
-	memcpy(buffer, json_string_value(value), json_string_length(value) + 1);
-	return 0;
-}
-
-static int read_number(const json_t *object, const char *where, const char *key, double *ret_value,
-		       struct message *message)
-{
-	const json_t *value = given(object, key);
-
-	if (!value)
-		return 0;
-	if (!json_is_number(value))
-		return wrong(message, where, key, "a number or null");
-	*ret_value = json_number_value(value);
-	return 0;
-}
-
-static int read_count(const json_t *object, const char *where, const char *key, int64_t *ret_value,
-		      struct message *message)
-{
-	const json_t *value = given(object, key);
-
-	if (!value)
-		return 0;
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return wrong(message, where, key, "a whole number, 0 or more, or null");
-	*ret_value = json_integer_value(value);
-	return 0;
-}
-
-/* Microseconds in the JSON, nanoseconds here; null leaves @ret_ns as it is. */
-static int read_us(const json_t *object, const char *where, const char *key, int64_t *ret_ns,
-		   struct message *message)
-{
-	double us = NAN;
-	int error = read_number(object, where, key, &us, message);
-
-	if (error || isnan(us))
+	if (error)
 		return error;
-	if (fabs(us) > (double)INT64_MAX / 1000.0 * 0.999)
-		return wrong(message, where, key, "microseconds below 2^63 ns");
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+static int read_fixed(struct json_span value, char *buffer, size_t size)
+{
+	char *text = NULL;
+	int error = read_text(value, &text);
+
+	if (!error && strlen(text) >= size)
+		error = -EINVAL;
+	if (!error)
+		strcpy(buffer, text);
+	free(text);
+	return error;
+}
+
+static int read_count(struct json_span value, int64_t *ret_value)
+{
+	int64_t count;
+
+	if (json_span_integer(value, &count) < 0 || count < 0)
+		return -EINVAL;
+	*ret_value = count;
+	return 0;
+}
+
+static int read_int(struct json_span value, int *ret_value)
+{
+	int64_t number;
+
+	if (json_span_integer(value, &number) < 0 || number < -1 || number > INT32_MAX)
+		return -EINVAL;
+	*ret_value = (int)number;
+	return 0;
+}
+
+static int read_us(struct json_span value, int64_t *ret_ns)
+{
+	double us;
+
+	if (json_span_number(value, &us) < 0 || fabs(us) > (double)INT64_MAX / 1000.0 * 0.999)
+		return -EINVAL;
 	*ret_ns = llround(us * 1000.0);
 	return 0;
 }
 
-static int read_latency_tail(const json_t *object, const char *where,
-			     struct latency_summary *summary, struct message *message)
+static int read_real_us(struct json_span value, double *ret_ns)
 {
-	int64_t early = 0, missed = 0;
-	int error;
+	double us;
 
-	if ((error = read_us(object, where, "p50_us", &summary->p50_ns, message)) ||
-	    (error = read_us(object, where, "p90_us", &summary->p90_ns, message)) ||
-	    (error = read_us(object, where, "p99_us", &summary->p99_ns, message)) ||
-	    (error = read_us(object, where, "p99_9_us", &summary->p99_9_ns, message)) ||
-	    (error = read_us(object, where, "p99_99_us", &summary->p99_99_ns, message)) ||
-	    (error = read_us(object, where, "stall_us", &summary->stall_ns, message)) ||
-	    (error = read_count(object, where, "early", &early, message)) ||
-	    (error = read_count(object, where, "missed", &missed, message)))
-		return error;
-	summary->early = (uint64_t)early;
-	summary->missed = (uint64_t)missed;
+	if (json_span_number(value, &us) < 0)
+		return -EINVAL;
+	*ret_ns = us * 1000.0;
 	return 0;
 }
 
-/* *ret_has is false for null. The keys carry the unit: without mean_us this is no latency of ours.
- */
-static int read_latency(const json_t *parent, const char *key, const char *where,
-			struct latency_summary *summary, bool *ret_has, struct message *message)
+static int read_bool(struct json_span value, bool *ret_value)
 {
-	const json_t *object = given(parent, key);
-	double mean_us = NAN, stddev_us = NAN;
-	int64_t count = 0;
+	*ret_value = json_span_is(value, "true");
+	return *ret_value || json_span_is(value, "false") ? 0 : -EINVAL;
+}
+
+/* Policies are static strings in the struct; one that is not known stays null. */
+static int read_policy(struct json_span value, const char **ret_policy)
+{
+	static const char *const known[] = {"fifo", "rr", "deadline", "other", "batch", "idle"};
+
+	if (value.text[0] != '"')
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (json_span_is((struct json_span){value.text + 1, value.size - 2}, known[i]))
+			*ret_policy = known[i];
+	return 0;
+}
+
+static int read_verdict(struct json_span value, enum verdict *ret_verdict)
+{
+	if (value.text[0] != '"')
+		return -EINVAL;
+	for (int i = VERDICT_VALID; i <= VERDICT_INVALID; i++)
+		if (json_span_is((struct json_span){value.text + 1, value.size - 2},
+				 verdict_name((enum verdict)i))) {
+			*ret_verdict = (enum verdict)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* --- what is kept as JSON --- */
+
+/* Does @key, which is found in the text of an object, stand in the object itself? */
+static bool is_member(struct json_span text, const char *key)
+{
+	bool string = false;
+	int depth = 0;
+
+	for (const char *at = text.text; at < key; at++) {
+		if (*at == '\\')
+			at++;
+		else if (*at == '"')
+			string = !string;
+		else if (!string && (*at == '{' || *at == '['))
+			depth++;
+		else if (!string && (*at == '}' || *at == ']'))
+			depth--;
+	}
+	return depth == 1;
+}
+
+/* The value of @text, its clock_read_ns made null; NULL without memory. */
+static json_t *shared_value(struct json_shared *shared, struct json_span text)
+{
+	static const char key[] = "\"clock_read_ns\":";
+	const char *found = memmem(text.text, text.size, key, strlen(key));
+	const char *end = text.text + text.size, *number = found ? found + strlen(key) : end;
+	const char *after = number + strspn(number, "-+.eE0123456789");
+	size_t before = (size_t)(number - text.text), rest = (size_t)(end - after);
+	json_t *value = NULL;
+	char *copy;
+
+	if (!found || after == number || !is_member(text, found))
+		return json_shared_get(shared, text.text, text.size);
+	copy = malloc(before + strlen("null") + rest);
+	if (copy) {
+		memcpy(copy, text.text, before);
+		memcpy(copy + before, "null", 4);
+		memcpy(copy + before + 4, after, rest);
+		value = json_shared_get(shared, copy, before + 4 + rest);
+	}
+	free(copy);
+	return value;
+}
+
+static int read_json(struct decoding *decoding, const struct field *field, struct json_span text,
+		     json_t **value)
+{
+	bool part = decoding->shared;
+	json_t *made;
+
+	if (text.text[0] != (field->kind == FIELD_OBJECT ? '{' : '['))
+		return -EINVAL;
+	if (part && field->flags & FIELD_LEFT_OUT)
+		return 0;
+	if (part && field->flags & FIELD_SHARED)
+		made = shared_value(decoding->shared, text);
+	else
+		made = json_loadb(text.text, text.size, 0, NULL);
+	if (!made)
+		return -ENOMEM;
+	json_decref(*value);
+	*value = made;
+	return 0;
+}
+
+/* --- what a record holds several of --- */
+
+/* The keys carry the unit: without mean_us this is no latency of ours. */
+static int read_latency(struct decoding *decoding, const struct field *field, const char *where,
+			struct json_span text, void *into)
+{
+	struct latency_summary *latency = (void *)((char *)into + field->offset);
+	char below[64];
 	int error;
 
-	*ret_has = false;
-	if (!object)
-		return 0;
-	if (!json_is_object(object))
-		return wrong(message, "", key, "an object or null");
-	if (!json_object_get(object, "mean_us"))
-		return wrong(message, where, "mean_us", "microseconds; the key is missing");
-	*summary = (struct latency_summary){
+	*latency = (struct latency_summary){
+		.mean_ns = NAN,
+		.stddev_ns = NAN,
 		.min_ns = INT64_MIN,
 		.max_ns = INT64_MIN,
 		.p50_ns = -1,
@@ -141,353 +218,279 @@ static int read_latency(const json_t *parent, const char *key, const char *where
 		.p99_9_ns = -1,
 		.p99_99_ns = -1,
 	};
-	if ((error = read_count(object, where, "count", &count, message)) ||
-	    (error = read_number(object, where, "mean_us", &mean_us, message)) ||
-	    (error = read_number(object, where, "stddev_us", &stddev_us, message)) ||
-	    (error = read_us(object, where, "min_us", &summary->min_ns, message)) ||
-	    (error = read_us(object, where, "max_us", &summary->max_ns, message)) ||
-	    (error = read_latency_tail(object, where, summary, message)))
-		return error;
-	summary->count = (uint64_t)count;
-	summary->mean_ns = mean_us * 1000.0;
-	summary->stddev_ns = stddev_us * 1000.0;
-	*ret_has = true;
-	return 0;
+	snprintf(below, sizeof(below), "%s%s.", where, field->key);
+	error = read_fields(decoding, latency_fields, LATENCY_FIELDS, below, text, latency);
+	if (!error && field->size)
+		*(bool *)((char *)into + field->size) = true;
+	return error;
 }
 
-static int read_phases(const json_t *json, struct record *record, struct message *message)
+static int read_loads(struct decoding *decoding, struct json_span text, char ***loads)
 {
-	const json_t *object = given(json, "thp_phases");
-	bool has;
-	int error;
+	struct json_span none, value;
+	size_t count = 0, capacity = 0;
+	struct json_walk walk;
+	int more = json_walk_open(&walk, text);
 
-	if (!object)
-		return 0;
-	if (!json_is_object(object))
-		return wrong(message, "", "thp_phases", "an object or null");
-	if ((error = read_latency(object, "map", "thp_phases.map.", &record->phases[0], &has,
-				  message)) ||
-	    (error = read_latency(object, "populate", "thp_phases.populate.", &record->phases[1],
-				  &has, message)) ||
-	    (error = read_latency(object, "unmap", "thp_phases.unmap.", &record->phases[2], &has,
-				  message)))
-		return error;
-	return 0;
+	if (more < 0 || walk.close != ']')
+		return -EINVAL;
+	do {
+		more = array_reserve(loads, &capacity, count + 1);
+		if (more < 0)
+			return more;
+		(*loads)[count] = NULL;
+		more = json_walk_next(&walk, &none, &value);
+		if (more == 1)
+			more = read_text(value, &(*loads)[count++]) ?: 1;
+	} while (more == 1);
+	return more;
 }
 
-static int read_igt(const json_t *json, struct record *record, struct message *message)
+static int read_cpus(struct decoding *decoding, struct json_span text)
 {
-	const json_t *object = given(json, "igt");
-	int error;
+	struct record *record = decoding->record;
+	struct json_span none, value;
+	size_t capacity = 0;
+	struct json_walk walk;
+	int more;
 
-	if (!object)
-		return 0;
-	if (!json_is_object(object))
-		return wrong(message, "", "igt", "an object or null");
-	if ((error = read_number(object, "igt.", "cycles", &record->igt_cycles, message)) ||
-	    (error = read_number(object, "igt.", "mean_us", &record->igt_mean_us, message)) ||
-	    (error = read_number(object, "igt.", "max_us", &record->igt_max_us, message)))
-		return error;
-	return 0;
-}
-
-/* Policies are static strings in the struct; one that is not known stays null. */
-static const char *static_policy(const char *name)
-{
-	static const char *const known[] = {"fifo", "rr", "deadline", "other", "batch", "idle"};
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(known); i++)
-		if (strcmp(name, known[i]) == 0)
-			return known[i];
-	return NULL;
-}
-
-static int read_cpu(const json_t *object, struct record_cpu *cpu, struct message *message)
-{
-	int64_t number = -1, count = 0;
-	int error;
-
-	*cpu = (struct record_cpu){
-		.mean_us = NAN, .max_us = NAN, .steal_ms = -1, .minflt = -1, .majflt = -1};
-	if (!json_is_object(object))
-		return wrong(message, "", "per_cpu", "an array of objects");
-	if ((error = read_count(object, "per_cpu[].", "count", &count, message)) ||
-	    (error = read_number(object, "per_cpu[].", "mean_us", &cpu->mean_us, message)) ||
-	    (error = read_number(object, "per_cpu[].", "max_us", &cpu->max_us, message)) ||
-	    (error = read_count(object, "per_cpu[].", "steal_ms", &cpu->steal_ms, message)) ||
-	    (error = read_count(object, "per_cpu[].", "minflt", &cpu->minflt, message)) ||
-	    (error = read_count(object, "per_cpu[].", "majflt", &cpu->majflt, message)))
-		return error;
-	number = json_get_int64(object, "cpu", -1);
-	if (number < -1 || number > INT32_MAX)
-		return wrong(message, "per_cpu[].", "cpu", "a CPU number, or -1: not pinned");
-	cpu->cpu = (int)number;
-	cpu->count = (uint64_t)count;
-	cpu->policy = static_policy(json_get_string(object, "policy", NULL));
-	cpu->priority = (int)json_get_int64(object, "priority", 0);
-	return 0;
-}
-
-static int read_per_cpu(const json_t *json, struct record *record, struct message *message)
-{
-	const json_t *array = given(json, "per_cpu");
-	size_t count = json_array_size(array);
-
-	if (!array)
-		return 0;
-	if (!json_is_array(array))
-		return wrong(message, "", "per_cpu", "an array");
-	record->per_cpu = calloc(count ? count : 1, sizeof(*record->per_cpu));
-	if (!record->per_cpu)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		int error = read_cpu(json_array_get(array, i), &record->per_cpu[i], message);
+	if (json_walk_open(&walk, text) < 0 || walk.close != ']')
+		return -EINVAL;
+	while ((more = json_walk_next(&walk, &none, &value)) == 1) {
+		struct record_cpu *cpu;
+		int error = array_reserve(&record->per_cpu, &capacity, record->per_cpu_count + 1);
 
 		if (error)
 			return error;
-		record->per_cpu_count = i + 1;
+		cpu = &record->per_cpu[record->per_cpu_count++];
+		*cpu = (struct record_cpu){.cpu = -1,
+					   .mean_us = NAN,
+					   .max_us = NAN,
+					   .steal_ms = -1,
+					   .minflt = -1,
+					   .majflt = -1};
+		error = read_fields(decoding, cpu_fields, CPU_FIELDS, "per_cpu[].", value, cpu);
+		if (error)
+			return error;
 	}
-	return 0;
+	return more;
 }
 
-static int read_buckets(const json_t *buckets, struct histogram *histogram, struct message *message)
-{
-	for (size_t i = 0; i < json_array_size(buckets); i++) {
-		const json_t *pair = json_array_get(buckets, i);
-		const json_t *lowest = json_array_get(pair, 0), *count = json_array_get(pair, 1);
-		size_t index;
+/* --- the fields --- */
 
-		if (json_array_size(pair) != 2 || !json_is_integer(lowest) ||
-		    !json_is_integer(count) || json_integer_value(lowest) < 0 ||
-		    json_integer_value(count) < 0)
-			return wrong(message, "histogram.", "buckets",
-				     "[lowest_ns, count] pairs of whole numbers");
-		index = histogram_index(json_integer_value(lowest));
-		histogram->counts[index] += (uint64_t)json_integer_value(count);
-		histogram->total += (uint64_t)json_integer_value(count);
+static const char *wanted_of(enum field_kind kind)
+{
+	static const char *const wanted[] = {
+		[FIELD_SCHEMA] = "\"" RECORD_SCHEMA "\"",
+		[FIELD_TEXT] = "a string or null",
+		[FIELD_FIXED] = "a short string or null",
+		[FIELD_NUMBER] = "a number or null",
+		[FIELD_COUNT] = "a whole number, 0 or more, or null",
+		[FIELD_TALLY] = "a whole number, 0 or more, or null",
+		[FIELD_INT] = "a whole number, -1 or more",
+		[FIELD_US] = "microseconds below 2^63 ns, or null",
+		[FIELD_REAL_US] = "microseconds or null",
+		[FIELD_BOOL] = "true or false",
+		[FIELD_POLICY] = "a string or null",
+		[FIELD_OBJECT] = "an object",
+		[FIELD_ARRAY] = "an array",
+		[FIELD_GROUP] = "an object or null",
+		[FIELD_LATENCY] = "an object or null",
+		[FIELD_VERDICT] = "valid, suspect or invalid",
+		[FIELD_LOADS] = "an array of strings",
+		[FIELD_CPUS] = "an array of objects",
+		[FIELD_HISTOGRAM] = "an object or null",
+	};
+
+	return wanted[kind];
+}
+
+/* -EINVAL without a message: not what the field's kind wants. */
+static int read_value(struct decoding *decoding, const struct field *field, const char *where,
+		      struct json_span value, void *into)
+{
+	void *at = (char *)into + field->offset;
+	char below[64];
+
+	switch (field->kind) {
+	case FIELD_SCHEMA:
+		return json_span_is(value, "\"" RECORD_SCHEMA "\"") ? 0 : -EINVAL;
+	case FIELD_TEXT:
+		return read_text(value, at);
+	case FIELD_FIXED:
+		return read_fixed(value, at, field->size);
+	case FIELD_NUMBER:
+		return json_span_number(value, at);
+	case FIELD_COUNT:
+	case FIELD_TALLY:
+		return read_count(value, at);
+	case FIELD_INT:
+		return read_int(value, at);
+	case FIELD_US:
+		return read_us(value, at);
+	case FIELD_REAL_US:
+		return read_real_us(value, at);
+	case FIELD_BOOL:
+		return read_bool(value, at);
+	case FIELD_POLICY:
+		return read_policy(value, at);
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		return read_json(decoding, field, value, at);
+	case FIELD_GROUP:
+		snprintf(below, sizeof(below), "%s%s.", where, field->key);
+		return read_fields(decoding, field->fields, field->field_count, below, value, into);
+	case FIELD_LATENCY:
+		return read_latency(decoding, field, where, value, into);
+	case FIELD_VERDICT:
+		return read_verdict(value, at);
+	case FIELD_LOADS:
+		return read_loads(decoding, value, at);
+	case FIELD_CPUS:
+		return read_cpus(decoding, value);
+	case FIELD_HISTOGRAM:
+		return decode_histogram(value, decoding->shared, decoding->record,
+					decoding->message);
 	}
-	return 0;
+	return -EINVAL;
 }
 
-static int read_histogram(const json_t *json, struct record *record, struct message *message)
+/* Keys come in the order of the table as a rule: looked for from behind the last one. */
+static const struct field *find_field(const struct field *fields, size_t count,
+				      struct json_span key, size_t *next)
 {
-	const json_t *object = given(json, "histogram");
-	const char *unit;
-
-	if (!object)
-		return 0;
-	if (!json_is_object(object))
-		return wrong(message, "", "histogram", "an object or null");
-	unit = json_get_string(object, "unit", NULL);
-	if (!unit || strcmp(unit, "ns") != 0)
-		return wrong(message, "histogram.", "unit", "\"ns\"");
-	if (json_get_int64(object, "sub_bucket_bits", -1) != HISTOGRAM_SUB_BUCKET_BITS)
-		return wrong(message, "histogram.", "sub_bucket_bits", "7");
-	if (!json_is_array(json_object_get(object, "buckets")))
-		return wrong(message, "histogram.", "buckets", "an array");
-	record->histogram = calloc(1, sizeof(*record->histogram));
-	if (!record->histogram)
-		return -ENOMEM;
-	return read_buckets(json_object_get(object, "buckets"), record->histogram, message);
-}
-
-static int read_loads(const json_t *json, struct record *record, struct message *message)
-{
-	const json_t *array = given(json, "loads");
-	size_t count = json_array_size(array);
-
-	if (!array)
-		return 0;
-	if (!json_is_array(array))
-		return wrong(message, "", "loads", "an array of strings");
-	record->loads = calloc(count + 1, sizeof(*record->loads));
-	if (!record->loads)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const char *name = json_string_value(json_array_get(array, i));
+		size_t at = (*next + i) % count;
 
-		if (!name)
-			return wrong(message, "", "loads", "an array of strings");
-		record->loads[i] = strdup(name);
-		if (!record->loads[i])
-			return -ENOMEM;
+		if (json_span_is(key, fields[at].key)) {
+			*next = at + 1;
+			return &fields[at];
+		}
 	}
-	return 0;
+	return NULL;
 }
 
-/* Objects and arrays that are kept as JSON. They are shared with @json, not copied. */
-static int read_shared(const json_t *json, const char *key, json_type type, json_t **ret_value,
-		       struct message *message)
-{
-	json_t *value = json_object_get(json, key);
-
-	if (!value || json_is_null(value))
-		return 0;
-	if (json_typeof(value) != type)
-		return wrong(message, "", key, type == JSON_OBJECT ? "an object" : "an array");
-	json_decref(*ret_value);
-	*ret_value = json_incref(value);
-	return 0;
-}
-
-static int read_all_shared(const json_t *json, struct record *record, struct message *message)
+static int read_field(struct decoding *decoding, const struct field *field, const char *where,
+		      struct json_span value, void *into)
 {
 	int error;
 
-	if ((error = read_shared(json, "load_stats", JSON_OBJECT, &record->load_stats, message)) ||
-	    (error = read_shared(json, "counters", JSON_OBJECT, &record->counters, message)) ||
-	    (error = read_shared(json, "environment", JSON_OBJECT, &record->environment,
-				 message)) ||
-	    (error = read_shared(json, "causes", JSON_ARRAY, &record->causes, message)) ||
-	    (error = read_shared(json, "worst", JSON_ARRAY, &record->worst, message)) ||
-	    (error = read_shared(json, "metrics", JSON_OBJECT, &record->metrics, message)) ||
-	    (error = read_shared(json, "settings", JSON_OBJECT, &record->settings, message)) ||
-	    (error = read_shared(json, "command", JSON_ARRAY, &record->command, message)) ||
-	    (error = read_shared(json, "notes", JSON_ARRAY, &record->notes, message)))
-		return error;
+	if (json_span_is(value, "null"))
+		return 0;
+	if (decoding->message)
+		decoding->message->text[0] = '\0';
+	error = read_value(decoding, field, where, value, into);
+	if (error == -EINVAL && decoding->message && !decoding->message->text[0])
+		return wrong(decoding, where, field->key, wanted_of(field->kind));
+	return error;
+}
+
+/* Each key at most once; keys that are not in the table are passed over. */
+static int walk_fields(struct decoding *decoding, const struct field *fields, size_t count,
+		       const char *where, struct json_walk *walk, void *into)
+{
+	struct json_span key, value;
+	uint64_t seen = 0;
+	size_t next = 0;
+	int more;
+
+	while ((more = json_walk_next(walk, &key, &value)) == 1) {
+		const struct field *field = find_field(fields, count, key, &next);
+		int error;
+
+		if (!field)
+			continue;
+		if (seen >> (field - fields) & 1)
+			return wrong(decoding, where, field->key, "the key once, found it twice");
+		error = read_field(decoding, field, where, value, into);
+		if (error)
+			return error;
+		if (!json_span_is(value, "null") || !(field->flags & FIELD_WANTED))
+			seen |= UINT64_C(1) << (field - fields);
+	}
+	if (more < 0)
+		return more;
+	for (size_t i = 0; i < count; i++)
+		if (fields[i].flags & FIELD_WANTED && !(seen >> i & 1))
+			return wrong(decoding, where, fields[i].key, wanted_of(fields[i].kind));
+	if (fields == latency_fields && !(seen >> 1 & 1))
+		return wrong(decoding, where, "mean_us", "microseconds; the key is missing");
 	return 0;
 }
 
-static int read_validity(const json_t *json, struct record *record, struct message *message)
+static int read_fields(struct decoding *decoding, const struct field *fields, size_t count,
+		       const char *where, struct json_span text, void *into)
 {
-	const json_t *object = given(json, "validity");
-	const char *name = json_get_string(object, "verdict", NULL);
+	struct json_walk walk;
 
-	if (!object)
-		return 0;
-	for (int i = VERDICT_VALID; name && i <= VERDICT_INVALID; i++) {
-		if (strcmp(name, verdict_name((enum verdict)i)) == 0) {
-			record->verdict = (enum verdict)i;
-			return read_shared(object, "reasons", JSON_ARRAY, &record->reasons,
-					   message);
-		}
-	}
-	return wrong(message, "validity.", "verdict", "valid, suspect or invalid");
+	if (json_walk_open(&walk, text) < 0 || walk.close != '}')
+		return -EINVAL;
+	return walk_fields(decoding, fields, count, where, &walk, into);
 }
 
-static int read_metrics_check(const struct record *record, struct message *message)
+/* --- the whole --- */
+
+static int check_metrics(struct decoding *decoding)
 {
 	const char *name;
 	json_t *metric;
 
-	json_object_foreach (record->metrics, name, metric) {
+	json_object_foreach (decoding->record->metrics, name, metric) {
 		const json_t *value = json_object_get(metric, "value");
 		const char *better = json_get_string(metric, "better", "lower");
+		char where[128];
 
+		snprintf(where, sizeof(where), "metrics.%.100s", name);
 		if (!json_is_object(metric) ||
 		    (value && !json_is_number(value) && !json_is_null(value)))
-			return message_set(message, -EINVAL,
-					   "record: metrics.%s: expected {value, unit, better}",
-					   name);
+			return wrong(decoding, where, "", "{value, unit, better}");
 		if (strcmp(better, "lower") != 0 && strcmp(better, "higher") != 0)
-			return message_set(message, -EINVAL,
-					   "record: metrics.%s.better: expected lower or higher",
-					   name);
+			return wrong(decoding, where, ".better", "lower or higher");
 	}
 	return 0;
 }
 
-static int read_identity(const json_t *json, struct record *record, struct message *message)
+static int check_whole(struct decoding *decoding)
 {
-	const json_t *interrupted = given(json, "interrupted");
-	int error;
+	const char *status = decoding->record->status;
 
-	if ((error = read_fixed(json, "id", record->id, sizeof(record->id), message)) ||
-	    (error = read_text(json, "arm", &record->arm, message)) ||
-	    (error = read_text(json, "variant", &record->variant, message)) ||
-	    (error = read_text(json, "backend", &record->backend, message)) ||
-	    (error = read_text(json, "measure", &record->measure, message)) ||
-	    (error = read_text(json, "scope", &record->scope, message)) ||
-	    (error = read_loads(json, record, message)) ||
-	    (error = read_fixed(json, "started", record->started, sizeof(record->started),
-				message)) ||
-	    (error = read_number(json, "", "duration_s", &record->duration_s, message)))
-		return error;
-	if (interrupted && !json_is_boolean(interrupted))
-		return wrong(message, "", "interrupted", "true or false");
-	record->interrupted = json_is_true(interrupted);
-	return 0;
+	if (strcmp(status, "ok") != 0 && strcmp(status, "failed") != 0)
+		return wrong(decoding, "", "status", "ok or failed");
+	return check_metrics(decoding);
 }
 
-static int read_measured(const json_t *json, struct record *record, struct message *message)
+int record_from_text(const char *text, size_t size, struct json_shared *shared,
+		     struct record **ret_record, struct record_text *ret_text,
+		     struct message *message)
 {
-	int error;
+	struct message own;
+	struct decoding decoding = {.shared = shared, .message = message ? message : &own};
+	struct json_walk walk;
+	int error = json_walk_open(&walk, (struct json_span){text, size});
 
-	if ((error = read_latency(json, "latency", "latency.", &record->latency,
-				  &record->has_latency, message)) ||
-	    (error = read_latency(json, "latency_corrected", "latency_corrected.",
-				  &record->corrected, &record->has_corrected, message)) ||
-	    (error = read_igt(json, record, message)) ||
-	    (error = read_per_cpu(json, record, message)) ||
-	    (error = read_histogram(json, record, message)) ||
-	    (error = read_phases(json, record, message)))
-		return error;
-	return 0;
-}
-
-static int read_throttle(const json_t *json, struct record *record, struct message *message)
-{
-	const json_t *object = given(json, "throttle_gaps");
-	int error;
-
-	if (!object)
-		return 0;
-	if (!json_is_object(object))
-		return wrong(message, "", "throttle_gaps", "an object or null");
-	error = read_count(object, "throttle_gaps.", "count", &record->throttle_gaps, message);
-	if (error)
-		return error;
-	return read_count(object, "throttle_gaps.", "total_us", &record->throttle_total_us,
-			  message);
-}
-
-static int read_bookkeeping(const json_t *json, struct record *record, struct message *message)
-{
-	int error;
-
-	if ((error = read_count(json, "", "pinned_bytes", &record->pinned_bytes, message)) ||
-	    (error = read_text(json, "pin_method", &record->pin_method, message)) ||
-	    (error = read_text(json, "release_context", &record->release_context, message)) ||
-	    (error = read_throttle(json, record, message)) ||
-	    (error = read_validity(json, record, message)) ||
-	    (error = read_text(json, "trace_level", &record->trace_level, message)) ||
-	    (error = read_text(json, "status", &record->status, message)) ||
-	    (error = read_text(json, "stderr_tail", &record->stderr_tail, message)) ||
-	    (error = read_count(json, "", "block", &record->block, message)) ||
-	    (error = read_count(json, "", "order", &record->order, message)) ||
-	    (error = read_fixed(json, "machine_key", record->machine_key,
-				sizeof(record->machine_key), message)))
-		return error;
-	if (strcmp(record->status, "ok") != 0 && strcmp(record->status, "failed") != 0)
-		return wrong(message, "", "status", "ok or failed");
-	return 0;
-}
-
-int record_from_json(const json_t *json, struct record **ret_record, struct message *message)
-{
-	const char *schema = json_get_string(json, "schema", NULL);
-	const char *benchmark = json_get_string(json, "benchmark", NULL);
-	struct record *record;
-	int error;
-
-	if (!json_is_object(json))
-		return message_set(message, -EINVAL, "record: not a JSON object");
-	if (!schema || strcmp(schema, RECORD_SCHEMA) != 0)
-		return message_set(message, -EINVAL, "record: schema: expected \"%s\", found %s",
-				   RECORD_SCHEMA, schema ? schema : "none");
-	if (!benchmark)
-		return wrong(message, "", "benchmark", "a string");
-	record = record_new_blank(benchmark);
-	if (!record)
+	decoding.message->text[0] = '\0';
+	decoding.record = record_new_blank(NULL);
+	if (!decoding.record)
 		return -ENOMEM;
-	if ((error = read_identity(json, record, message)) ||
-	    (error = read_measured(json, record, message)) ||
-	    (error = read_all_shared(json, record, message)) ||
-	    (error = read_bookkeeping(json, record, message)) ||
-	    (error = read_metrics_check(record, message))) {
-		record_free(record);
+	if (!error && walk.close != '}')
+		error = -EINVAL;
+	if (!error)
+		error = walk_fields(&decoding, record_fields, RECORD_FIELDS, "", &walk,
+				    decoding.record);
+	if (!error)
+		error = check_whole(&decoding);
+	if (ret_text)
+		*ret_text = (struct record_text){.torn = error == -EINVAL &&
+							 !decoding.message->text[0] &&
+							 walk.at == walk.end,
+						 .blanks = walk.blanks};
+	if (error) {
+		if (error == -EINVAL && !decoding.message->text[0])
+			message_set(decoding.message, error, "not JSON at byte %zu",
+				    (size_t)(walk.at - text) + 1);
+		record_free(decoding.record);
 		return error;
 	}
-	*ret_record = record;
+	*ret_record = decoding.record;
 	return 0;
 }

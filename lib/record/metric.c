@@ -3,48 +3,37 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/json.h"
+#include "record/fields.h"
 
-enum field_type { FIELD_NS, FIELD_NS_OR_MINUS_1, FIELD_REAL_NS };
-
-static const struct {
-	const char *name;
-	size_t offset;
-	enum field_type type;
-} latency_fields[] = {
-	{"mean", offsetof(struct latency_summary, mean_ns), FIELD_REAL_NS},
-	{"max", offsetof(struct latency_summary, max_ns), FIELD_NS},
-	{"min", offsetof(struct latency_summary, min_ns), FIELD_NS},
-	{"stddev", offsetof(struct latency_summary, stddev_ns), FIELD_REAL_NS},
-	{"p50", offsetof(struct latency_summary, p50_ns), FIELD_NS_OR_MINUS_1},
-	{"p90", offsetof(struct latency_summary, p90_ns), FIELD_NS_OR_MINUS_1},
-	{"p99", offsetof(struct latency_summary, p99_ns), FIELD_NS_OR_MINUS_1},
-	{"p99.9", offsetof(struct latency_summary, p99_9_ns), FIELD_NS_OR_MINUS_1},
-	{"p99.99", offsetof(struct latency_summary, p99_99_ns), FIELD_NS_OR_MINUS_1},
-};
+/* "p99_9_us" of the JSON is the metric p99.9. */
+static bool is_metric_of(const char *key, const char *name)
+{
+	for (; *name; key++, name++)
+		if (*key != *name && !(*key == '_' && *name == '.'))
+			return false;
+	return strcmp(key, "_us") == 0;
+}
 
 /* -ENOENT: no such field. */
 static int latency_field(const struct latency_summary *summary, const char *name, double *ret_us)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(latency_fields); i++) {
-		const void *field = (const char *)summary + latency_fields[i].offset;
-		int64_t ns;
+	for (size_t i = 0; i < LATENCY_FIELDS; i++) {
+		const struct field *field = &latency_fields[i];
+		const void *at = (const char *)summary + field->offset;
 
-		if (strcmp(name, latency_fields[i].name) != 0)
+		if (!is_metric_of(field->key, name))
 			continue;
-		if (latency_fields[i].type == FIELD_REAL_NS) {
-			*ret_us = *(const double *)field / 1000.0;
-			return 0;
-		}
-		ns = *(const int64_t *)field;
-		*ret_us = ns == INT64_MIN || (ns == -1 && latency_fields[i].type != FIELD_NS)
-				  ? NAN
-				  : (double)ns / 1000.0;
+		if (field->kind == FIELD_REAL_US)
+			*ret_us = *(const double *)at / 1000.0;
+		else if (*(const int64_t *)at == field->none)
+			*ret_us = NAN;
+		else
+			*ret_us = (double)*(const int64_t *)at / 1000.0;
 		return 0;
 	}
 	return -ENOENT;

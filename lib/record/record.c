@@ -99,6 +99,22 @@ const char *verdict_name(enum verdict verdict)
 	return (unsigned int)verdict < 3 ? names[verdict] : "unknown";
 }
 
+enum record_use record_use(const struct record *record)
+{
+	if (strcmp(record->status, "ok") != 0)
+		return RECORD_FAILED;
+	if (record->interrupted)
+		return RECORD_INTERRUPTED;
+	return record->verdict == VERDICT_INVALID ? RECORD_INVALID : RECORD_COUNTS;
+}
+
+const char *record_arm_name(const struct record *record)
+{
+	if (record->arm && *record->arm)
+		return record->arm;
+	return record->variant && *record->variant ? record->variant : record->benchmark;
+}
+
 static void append_text(json_t **array, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 

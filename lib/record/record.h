@@ -78,9 +78,34 @@ static inline bool record_has_histogram(const struct record *record)
 
 /* New reference with every key of docs/record.schema.json in a fixed order. */
 json_t *record_to_json(const struct record *record);
-/* Checks schema, types and units; -EINVAL with the key that is wrong. Keys that are not known are
- * allowed and not kept. */
-int record_from_json(const json_t *json, struct record **ret_record, struct message *message);
+
+/*
+ * From the text of one record. With @shared it is read in a fifth of the time: what was counted and
+ * traced beside the latencies (counters, causes, worst) is checked and left out, and environment,
+ * settings and command are one and the same value in all records where they are the same text but
+ * for clock_read_ns, which is null then. Schema, types and units are checked alike; keys that are
+ * not known are allowed and not kept, a known one comes once. -EINVAL with the reason, -ENOMEM.
+ * @ret_text may be NULL and is filled in any case.
+ */
+struct json_shared;
+struct record_text {
+	bool torn;   /* no record because the text ends in the middle of it */
+	bool blanks; /* there were blanks between tokens */
+};
+int record_from_text(const char *text, size_t size, struct json_shared *shared,
+		     struct record **ret_record, struct record_text *ret_text,
+		     struct message *message);
+
+/* Why a run is left out of every summary, or that it is not: see docs/method.md. */
+enum record_use { RECORD_COUNTS, RECORD_FAILED, RECORD_INTERRUPTED, RECORD_INVALID };
+enum record_use record_use(const struct record *record);
+static inline bool record_counts(const struct record *record)
+{
+	return record_use(record) == RECORD_COUNTS;
+}
+
+/* The arm that a record belongs to: arm, else variant, else benchmark. */
+const char *record_arm_name(const struct record *record);
 
 void record_reason(struct record *record, enum verdict at_least, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_shared.h"
 #include "base/parallel.h"
 #include "record/record.h"
-#include "record/store_internal.h"
 
 #define RUNS "runs.jsonl"
 
@@ -24,7 +23,7 @@ static bool is_record(const char *line, size_t size)
 {
 	struct record *record;
 
-	if (store_parse_line(line, size, NULL, &record, NULL) < 0)
+	if (record_from_text(line, size, NULL, &record, NULL, NULL) < 0)
 		return false;
 	record_free(record);
 	return true;
@@ -177,245 +176,219 @@ out:
 
 /* --- read --- */
 
-struct list {
-	struct record **records;
-	size_t count, capacity;
+#define CHUNK ((size_t)2 << 20) /* lines of so much text are parsed at once */
+
+/* Lines do not depend on each other: each is parsed by whichever thread is free. */
+struct parsed_line {
+	struct store_line line;
+	struct record *record;
+	int error;
 };
 
-void store_free(struct record **records, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		record_free(records[i]);
-	free(records);
-}
+struct reading {
+	const char *name;
+	struct json_shared *shared; /* NULL: whole records */
+	store_take take;
+	void *data;
+	char *text; /* what is read and not yet taken */
+	size_t size, capacity;
+	struct parsed_line *lines;
+	size_t line_count, line_capacity;
+	size_t number; /* of lines before @text */
+	size_t torn;   /* number of the torn last line; 0: none */
+	struct message *message;
+};
 
-static int list_add(struct list *list, struct record *record)
+static void parse_one(void *data, size_t index)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity ? 2 * list->capacity : 64;
-		struct record **longer =
-			reallocarray(list->records, capacity, sizeof(*list->records));
+	struct reading *reading = data;
+	struct parsed_line *parsed = &reading->lines[index];
+	struct record_text text;
 
-		if (!longer) {
-			record_free(record);
-			return -ENOMEM;
-		}
-		list->records = longer;
-		list->capacity = capacity;
-	}
-	list->records[list->count++] = record;
-	return 0;
+	parsed->error = record_from_text(parsed->line.text, parsed->line.size, reading->shared,
+					 &parsed->record, &text, NULL);
+	parsed->line.blanks = text.blanks;
 }
 
 static bool is_blank(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		if (!strchr(" \t\r", text[i]) || !text[i])
+		if (!text[i] || !strchr(" \t\r", text[i]))
 			return false;
 	return true;
 }
 
-/* Lines do not depend on each other: each is parsed by whichever thread is free. */
-struct parsing {
-	struct line {
-		const char *text;
-		size_t size, number;
-		struct record *record;
+/* Lines of the text that are whole, @at_end all; *ret_used: bytes in them. */
+static int split_lines(struct reading *reading, bool at_end, size_t *ret_used)
+{
+	const char *at = reading->text, *end = reading->text + reading->size;
+
+	reading->line_count = 0;
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)((newline ? newline : end) - at);
 		int error;
-	} * lines;
-	size_t count;
-	struct json_shared *shared; /* NULL: whole records */
-};
 
-static void parse_one(void *data, size_t index)
-{
-	struct parsing *parsing = data;
-	struct line *line = &parsing->lines[index];
-
-	line->error =
-		store_parse_line(line->text, line->size, parsing->shared, &line->record, NULL);
-}
-
-/* Lines that are not blank; *ret_open: the last lacks its newline. */
-static int split_lines(const char *text, size_t size, struct parsing *parsing, bool *ret_open)
-{
-	size_t capacity = 0, number = 0;
-
-	*ret_open = false;
-	for (size_t at = 0; at < size;) {
-		const char *newline = memchr(text + at, '\n', size - at);
-		size_t length = newline ? (size_t)(newline - (text + at)) : size - at;
-
-		number++;
-		if (!is_blank(text + at, length)) {
-			if (parsing->count == capacity) {
-				struct line *longer =
-					reallocarray(parsing->lines, capacity = 2 * capacity + 64,
-						     sizeof(*longer));
-
-				if (!longer)
-					return -ENOMEM;
-				parsing->lines = longer;
-			}
-			parsing->lines[parsing->count++] =
-				(struct line){text + at, length, number, NULL, 0};
-			*ret_open = !newline;
+		if (!newline && !at_end)
+			break;
+		reading->number++;
+		if (!is_blank(at, length)) {
+			error = array_reserve(&reading->lines, &reading->line_capacity,
+					      reading->line_count + 1);
+			if (error)
+				return error;
+			reading->lines[reading->line_count++] = (struct parsed_line){
+				.line = {at, length, reading->number, .open = !newline}};
 		}
-		at += length + 1;
+		at = newline ? newline + 1 : end;
 	}
+	*ret_used = (size_t)(at - reading->text);
 	return 0;
 }
 
-/* Lines of @text; the last may be torn where it lacks its newline. */
-static int read_lines(const char *path, const char *text, size_t size, bool whole,
-		      struct list *list, bool *ret_torn, struct message *message)
+/* The line once more, for what is wrong with it; a torn last line is no fault. */
+static int explain(struct reading *reading, const struct parsed_line *parsed)
 {
-	struct parsing parsing = {.shared = whole ? NULL : json_shared_new()};
-	bool open;
-	int error = split_lines(text, size, &parsing, &open);
-
-	if (!error)
-		parallel_for(parsing.count, parse_one, &parsing);
-	for (size_t i = 0; i < parsing.count; i++) {
-		struct line *line = &parsing.lines[i];
-		struct message why = {"out of memory"};
-
-		if (error) {
-			record_free(line->record);
-		} else if (!line->error) {
-			error = list_add(list, line->record);
-		} else if (line->error == -EINVAL && open && i + 1 == parsing.count) {
-			*ret_torn = true;
-		} else {
-			struct record *none;
-
-			error = store_parse_line(line->text, line->size, NULL, &none, &why);
-			error = message_set(message, error ? error : line->error,
-					    "%s: line %zu: %s", path, line->number, why.text);
-		}
-	}
-	free(parsing.lines);
-	json_shared_free(parsing.shared);
-	return error;
-}
-
-/* A record that a person laid out over several lines is read as a whole. */
-static int read_text(const char *path, const char *text, size_t size, bool whole, struct list *list,
-		     bool *ret_torn, struct message *message)
-{
-	const char *newline = memchr(text, '\n', size);
+	struct message why = {"out of memory"};
 	struct record *record;
+	int error;
 
-	if (newline && !is_record(text, (size_t)(newline - text)) &&
-	    store_parse_line(text, size, NULL, &record, NULL) == 0)
-		return list_add(list, record);
-	return read_lines(path, text, size, whole, list, ret_torn, message);
-}
-
-/* What is left to read of a regular file; 0: not known. */
-static size_t rest_size(int fd)
-{
-	struct stat status;
-	off_t at = lseek(fd, 0, SEEK_CUR);
-
-	if (at < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= at)
+	if (parsed->error == -EINVAL && parsed->line.open) {
+		reading->torn = parsed->line.number;
 		return 0;
-	return (size_t)(status.st_size - at);
-}
-
-/* The text of a file. Its pages come all at once: one by one, each costs more than what is read
- * into it. */
-struct text {
-	char *bytes;
-	size_t size, room;
-};
-
-static int text_new(struct text *text, size_t room)
-{
-	*text = (struct text){.room = room};
-	text->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (text->bytes != MAP_FAILED)
-		return 0;
-	text->bytes = NULL;
-	return -ENOMEM;
-}
-
-static int text_grow(struct text *text)
-{
-	void *longer = mremap(text->bytes, text->room, 2 * text->room, MREMAP_MAYMOVE);
-
-	if (longer == MAP_FAILED)
-		return -ENOMEM;
-	text->bytes = longer;
-	text->room *= 2;
-	return 0;
-}
-
-static void text_free(struct text *text)
-{
-	if (text->bytes)
-		munmap(text->bytes, text->room);
-}
-
-/* All of @fd after @head; @ret_text is to be freed in any case. */
-static int slurp(int fd, const char *head, size_t head_size, struct text *ret_text)
-{
-	int error = text_new(ret_text, head_size + rest_size(fd) + (1 << 16));
-
-	if (!error && head_size)
-		memcpy(ret_text->bytes, head, head_size);
-	ret_text->size = head_size;
-	while (!error) {
-		ssize_t got =
-			read(fd, ret_text->bytes + ret_text->size, ret_text->room - ret_text->size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : 0;
-		ret_text->size += (size_t)got;
-		if (ret_text->size == ret_text->room)
-			error = text_grow(ret_text);
 	}
-	return error;
+	error = record_from_text(parsed->line.text, parsed->line.size, NULL, &record, NULL, &why);
+	if (!error)
+		record_free(record);
+	return message_set(reading->message, parsed->error, "%s: line %zu: %s", reading->name,
+			   parsed->line.number, why.text);
 }
 
-int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
-		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
-		  struct message *message)
+/* Takes all lines of the text that are whole; the rest stays. */
+static int take_lines(struct reading *reading, bool at_end)
 {
-	struct list list = {NULL, 0, 0};
-	struct text text;
-	bool torn = false;
-	int error = slurp(fd, head, head_size, &text);
+	size_t used = 0;
+	int error = split_lines(reading, at_end, &used);
 
 	if (error)
-		message_set_errno(message, error, "%s", name);
-	else
-		error = read_text(name, text.bytes, text.size, whole, &list, &torn, message);
-	text_free(&text);
-	if (error) {
-		store_free(list.records, list.count);
 		return error;
+	parallel_for(reading->line_count, parse_one, reading);
+	for (size_t i = 0; i < reading->line_count; i++) {
+		struct parsed_line *parsed = &reading->lines[i];
+
+		if (error)
+			record_free(parsed->record);
+		else if (parsed->error)
+			error = explain(reading, parsed);
+		else
+			error = reading->take(reading->data, parsed->record, &parsed->line);
 	}
-	*ret_records = list.records;
-	*ret_count = list.count;
-	if (ret_torn)
-		*ret_torn = torn;
-	return 0;
+	reading->size -= used;
+	memmove(reading->text, reading->text + used, reading->size);
+	return error;
 }
 
-int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
-		    bool *ret_torn, struct message *message)
+/* More text: a chunk at least, or all. 0: the end. */
+static ssize_t read_more(struct reading *reading, int fd)
+{
+	int error = array_reserve(&reading->text, &reading->capacity, reading->size + CHUNK);
+	ssize_t got;
+
+	if (error)
+		return error;
+	do
+		got = read(fd, reading->text + reading->size, reading->capacity - reading->size);
+	while (got < 0 && errno == EINTR);
+	reading->size += got > 0 ? (size_t)got : 0;
+	return got < 0 ? -errno : got;
+}
+
+/* A record that a person laid out over several lines is read as a whole: its first line ends in
+ * the middle of it. */
+static bool is_laid_out(const struct reading *reading)
+{
+	const char *newline = memchr(reading->text, '\n', reading->size);
+	struct record_text text = {.torn = false};
+	struct record *record;
+
+	if (newline && record_from_text(reading->text, (size_t)(newline - reading->text), NULL,
+					&record, &text, NULL) == 0)
+		record_free(record);
+	return text.torn;
+}
+
+static int read_laid_out(struct reading *reading, int fd)
+{
+	struct parsed_line whole = {.line = {.number = 1}};
+	ssize_t got;
+
+	while ((got = read_more(reading, fd)) > 0)
+		;
+	if (got < 0)
+		return (int)got;
+	whole.line.text = reading->text;
+	whole.line.size = reading->size;
+	reading->lines = &whole;
+	parse_one(reading, 0);
+	reading->lines = NULL;
+	if (whole.error)
+		return take_lines(reading, true);
+	return reading->take(reading->data, whole.record, &whole.line);
+}
+
+static int read_chunks(struct reading *reading, int fd)
+{
+	bool first = true;
+
+	for (;;) {
+		ssize_t got = read_more(reading, fd);
+		int error;
+
+		if (got < 0)
+			return (int)got;
+		if (first && is_laid_out(reading))
+			return read_laid_out(reading, fd);
+		first = false;
+		error = take_lines(reading, got == 0);
+		if (error || got == 0)
+			return error;
+	}
+}
+
+int store_each_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
+		  store_take take, void *data, size_t *ret_torn, struct message *message)
+{
+	struct reading reading = {.name = name, .take = take, .data = data, .message = message};
+	int error = array_reserve(&reading.text, &reading.capacity, head_size + CHUNK);
+
+	message_set(message, 0, "%s", "");
+	if (!whole)
+		reading.shared = json_shared_new();
+	if (!error && head_size)
+		memcpy(reading.text, head, head_size);
+	reading.size = head_size;
+	if (!error)
+		error = read_chunks(&reading, fd);
+	if (error && message && !message->text[0])
+		message_set_errno(message, error, "%s", name);
+	free(reading.text);
+	free(reading.lines);
+	json_shared_free(reading.shared);
+	if (!error)
+		*ret_torn = reading.torn;
+	return error;
+}
+
+int store_each(const char *path, bool whole, store_take take, void *data, size_t *ret_torn,
+	       struct message *message)
 {
 	struct stat status;
 	char inside[4096];
 	int fd, error;
 
 	if (strcmp(path, "-") == 0)
-		return store_read_fd(STDIN_FILENO, "standard input", NULL, 0, whole, ret_records,
-				     ret_count, ret_torn, message);
+		return store_each_fd(STDIN_FILENO, "standard input", NULL, 0, whole, take, data,
+				     ret_torn, message);
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
 		if (snprintf(inside, sizeof(inside), "%s/%s", path, RUNS) >= (int)sizeof(inside))
 			return message_set_errno(message, -ENAMETOOLONG, "%s", path);
@@ -424,9 +397,72 @@ int store_read_part(const char *path, bool whole, struct record ***ret_records, 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return message_set_errno(message, -errno, "%s", path);
-	error = store_read_fd(fd, path, NULL, 0, whole, ret_records, ret_count, ret_torn, message);
+	error = store_each_fd(fd, path, NULL, 0, whole, take, data, ret_torn, message);
 	close(fd);
 	return error;
+}
+
+/* --- all records at once --- */
+
+void store_free(struct record **records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		record_free(records[i]);
+	free(records);
+}
+
+struct list {
+	struct record **records;
+	size_t count, capacity;
+};
+
+static int list_add(void *data, struct record *record, const struct store_line *line)
+{
+	struct list *list = data;
+	int error = array_reserve(&list->records, &list->capacity, list->count + 1);
+
+	(void)line;
+	if (error)
+		record_free(record);
+	else
+		list->records[list->count++] = record;
+	return error;
+}
+
+static int give_list(int error, struct list *list, size_t torn, struct record ***ret_records,
+		     size_t *ret_count, bool *ret_torn)
+{
+	if (error) {
+		store_free(list->records, list->count);
+		return error;
+	}
+	*ret_records = list->records;
+	*ret_count = list->count;
+	if (ret_torn)
+		*ret_torn = torn > 0;
+	return 0;
+}
+
+int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
+		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+		  struct message *message)
+{
+	struct list list = {NULL, 0, 0};
+	size_t torn = 0;
+	int error =
+		store_each_fd(fd, name, head, head_size, whole, list_add, &list, &torn, message);
+
+	return give_list(error, &list, torn, ret_records, ret_count, ret_torn);
+}
+
+int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
+		    bool *ret_torn, struct message *message)
+{
+	struct list list = {NULL, 0, 0};
+	size_t torn = 0;
+	int error = store_each(path, whole, list_add, &list, &torn, message);
+
+	return give_list(error, &list, torn, ret_records, ret_count, ret_torn);
 }
 
 int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,

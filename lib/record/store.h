@@ -14,24 +14,41 @@ struct record;
 /* Appends one line and syncs it. A torn last line left by a kill is cut off first (and told). */
 int store_append(const char *directory, const struct record *record, struct message *message);
 
+/* Where a record stood; the text lives until the call returns. */
+struct store_line {
+	const char *text;
+	size_t size, number;
+	bool open;   /* the last, without its newline */
+	bool blanks; /* between tokens */
+};
+
+/* Gets one record and owns it. Nonzero ends the reading and is returned. */
+typedef int (*store_take)(void *data, struct record *record, const struct store_line *line);
+
 /*
- * All records of a runs.jsonl (or of a single record file, or "-"). A torn last line is dropped and
- * told in *ret_torn; any other bad line is -EINVAL with its number.
+ * Every record of a runs.jsonl (or of its folder, of a file of one record, or "-") in order, a few
+ * megabytes of text at a time. A last line without its newline that is no record was torn by a
+ * kill: its number in *ret_torn, else 0. Any other bad line is -EINVAL with its number. @whole
+ * false: record_from_text() in part.
  */
-int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+int store_each(const char *path, bool whole, store_take take, void *data, size_t *ret_torn,
 	       struct message *message);
-/* The same; @whole false: counters, causes, worst and phases may be left out, and environment,
- * settings and command be shared between records, without their clock_read_ns, for speed. */
-int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
-		    bool *ret_torn, struct message *message);
 /* The same from an open descriptor, after the @head_size bytes at @head that were read from it
  * already; @name stands in messages. */
+int store_each_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
+		  store_take take, void *data, size_t *ret_torn, struct message *message);
+
+/* The same as an array, which store_free() frees; @ret_torn may be NULL. */
+int store_read(const char *path, struct record ***ret_records, size_t *ret_count, bool *ret_torn,
+	       struct message *message);
+int store_read_part(const char *path, bool whole, struct record ***ret_records, size_t *ret_count,
+		    bool *ret_torn, struct message *message);
 int store_read_fd(int fd, const char *name, const char *head, size_t head_size, bool whole,
 		  struct record ***ret_records, size_t *ret_count, bool *ret_torn,
 		  struct message *message);
 void store_free(struct record **records, size_t count);
 
-/* Writes <arm>-mean.txt and <arm>-max.txt anew from the records (invalid and failed runs left out).
+/* Writes <arm>-mean.txt and <arm>-max.txt anew from the records (of runs that count).
  */
 int store_write_text(const char *directory, struct record *const *records, size_t count,
 		     struct message *message);

@@ -14,13 +14,6 @@
 
 /* One value a line, as ministat reads them. */
 
-static const char *arm_of(const struct record *record)
-{
-	if (record->arm)
-		return record->arm;
-	return record->variant ? record->variant : record->benchmark;
-}
-
 /* The shortest decimal text without an exponent that reads back as @value. */
 static void format_value(double value, char *buffer, size_t size)
 {
@@ -30,11 +23,6 @@ static void format_value(double value, char *buffer, size_t size)
 			return;
 	}
 	snprintf(buffer, size, "%.17g", value);
-}
-
-static bool counts(const struct record *record)
-{
-	return record->verdict != VERDICT_INVALID && strcmp(record->status, "ok") == 0;
 }
 
 /* Values of one metric of one arm; without any, a file of an earlier time is removed. */
@@ -57,7 +45,7 @@ static int write_one(const char *directory, const char *arm, const char *metric,
 		const char *unit;
 		double value;
 
-		if (strcmp(arm_of(records[i]), arm) != 0 || !counts(records[i]) ||
+		if (strcmp(record_arm_name(records[i]), arm) != 0 || !record_counts(records[i]) ||
 		    record_metric(records[i], metric, &value, &unit) < 0 || !isfinite(value))
 			continue;
 		format_value(value, line, sizeof(line));
@@ -109,7 +97,8 @@ static const struct record *example_of(const char *arm, struct record *const *re
 	const struct record *example = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(arm_of(records[i]), arm) == 0 && (!example || counts(records[i])))
+		if (strcmp(record_arm_name(records[i]), arm) == 0 &&
+		    (!example || record_counts(records[i])))
 			example = records[i];
 	return example;
 }
@@ -118,12 +107,12 @@ int store_write_text(const char *directory, struct record *const *records, size_
 		     struct message *message)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *arm = arm_of(records[i]);
+		const char *arm = record_arm_name(records[i]);
 		bool seen = false;
 		int error;
 
 		for (size_t j = 0; j < i && !seen; j++)
-			seen = strcmp(arm_of(records[j]), arm) == 0;
+			seen = strcmp(record_arm_name(records[j]), arm) == 0;
 		if (seen)
 			continue;
 		error = write_arm(directory, arm, records, count, example_of(arm, records, count),

@@ -2,10 +2,14 @@
 #include "support/testing.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "compare/comparison.h"
 #include "history/history.h"
 #include "history/reader.h"
+#include "record/record.h"
+#include "record/store.h"
 
 /* From records to what a history keeps, and into a database. */
 
@@ -86,7 +90,7 @@ static void every_line_has_its_own_series(void **state)
 		const struct run_value *value = &list.values[list.runs[i].first_value];
 		char wanted[32];
 
-		snprintf(wanted, sizeof(wanted), "\"t\":%d}", i % KINDS);
+		snprintf(wanted, sizeof(wanted), "\"t\":%d,", i % KINDS);
 		assert_non_null(strstr(list.series.texts[value->series], wanted));
 		assert_float_equal(value->value, i + 0.5, 0);
 	}
@@ -110,7 +114,8 @@ static void bad_lines_are_named(void **state)
 	length = snprintf(text, sizeof(text), RECORD RECORD, 1, 1, 5, "m", "{}", 2, 2, 6, "m",
 			  "[1]");
 	assert_int_equal(run_list_read_text(&list, "f", text, (size_t)length, &labels, &message),
-			 0); /* an array of settings is kept as it stands */
+			 -EINVAL);
+	assert_non_null(strstr(message.text, "f: line 2: record: settings: expected an object"));
 	length =
 		snprintf(text, sizeof(text), RECORD RECORD, 1, 1, 5, "m", "{}", 2, 2, 6, "m", "{}");
 	assert_int_equal(
@@ -118,6 +123,115 @@ static void bad_lines_are_named(void **state)
 		-EINVAL);
 	assert_non_null(strstr(message.text, "f: line 2 is torn"));
 	run_list_free(&list);
+}
+
+static void texts_are_kept_once(void **state)
+{
+	struct intern intern = {.texts = NULL};
+	char text[16];
+	uint32_t number;
+
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 5000; i++) {
+			int length = snprintf(text, sizeof(text), "t%u", i);
+
+			assert_int_equal(intern_add(&intern, text, (size_t)length, &number), 0);
+			assert_int_equal(number, i);
+		}
+	}
+	assert_int_equal(intern.count, 5000);
+	assert_string_equal(intern.texts[4321], "t4321");
+	intern_free(&intern);
+}
+
+static void commits_and_times_are_read(void **state)
+{
+	char name[64];
+	int64_t us;
+
+	commit_of_release("6.12.0-rc1-00042-g0123456789ab", name, sizeof(name));
+	assert_string_equal(name, "0123456789ab");
+	commit_of_release("6.12.0-g0123456-dirty", name, sizeof(name));
+	assert_string_equal(name, "0123456");
+	commit_of_release("6.1.0-13-generic", name, sizeof(name)); /* "-generic" is no hash */
+	assert_string_equal(name, "6.1.0-13-generic");
+	commit_of_release("", name, sizeof(name));
+	assert_string_equal(name, "unknown");
+	assert_int_equal(time_parse_rfc3339("1970-01-02T00:00:01.5Z", &us), 0);
+	assert_int_equal(us, 86401500000);
+	assert_int_equal(time_parse_rfc3339("1970-01-02T02:00:00+02:00", &us), 0);
+	assert_int_equal(us, 86400000000);
+	assert_int_equal(time_parse_rfc3339("1970-01-02", &us), -EINVAL);
+	assert_int_equal(time_parse_rfc3339("1970-01-02T00:00:00", &us), -EINVAL);
+	assert_int_equal(time_parse_rfc3339("1970-01-02T00:00:00Zx", &us), -EINVAL);
+}
+
+/* Comparisons, text files and histories take the same runs. */
+static void one_rule_says_which_runs_count(void **state)
+{
+	static const char *const statuses[] = {"ok", "failed"};
+	static const char *const verdicts[] = {"valid", "suspect", "invalid"};
+	const struct comparison_options options = {.include_invalid = false};
+	char folder[4096], file[4200];
+	size_t counted = 0;
+
+	testing_make_tree(folder, sizeof(folder));
+	snprintf(file, sizeof(file), "%s/a-mean.txt", folder);
+	for (int i = 0; i < 12; i++) {
+		struct run_list list = {.runs = NULL};
+		struct record *record;
+		char line[1000], rest[200];
+		bool counts;
+
+		snprintf(line, sizeof(line), RECORD, i, i, i, "m", "{}");
+		snprintf(
+			rest, sizeof(rest),
+			",\"interrupted\":%s,\"validity\":{\"verdict\":\"%s\"},\"status\":\"%s\"}\n",
+			i & 1 ? "true" : "false", verdicts[i / 2 % 3], statuses[i / 6]);
+		strcpy(strstr(line, ",\"validity\""), ",\"machine_key\":\"m\"");
+		strcat(line, rest);
+		assert_int_equal(record_from_text(line, strlen(line), NULL, &record, NULL, NULL),
+				 0);
+		counts = record_counts(record);
+		counted += counts;
+		assert_int_equal(counts, i == 0 || i == 2);
+		assert_int_equal(comparison_takes(record, &options), counts);
+		assert_int_equal(run_list_read_text(&list, "f", line, strlen(line), &labels, NULL),
+				 0);
+		assert_int_equal(list.runs[0].state <= RUN_SUSPECT, counts);
+		assert_int_equal(store_write_text(folder, &record, 1, NULL), 0);
+		assert_int_equal(access(file, F_OK) == 0, counts);
+		run_list_free(&list);
+		record_free(record);
+	}
+	assert_int_equal(counted, 2);
+	testing_remove_tree(folder);
+}
+
+/* What ended "history add" once: one latency with more keys than there was room for values. */
+static void many_values_are_refused_or_kept(void **state)
+{
+	static const struct {
+		int metrics;
+		int error;
+	} cases[] = {{250, 0}, {300, -EINVAL}};
+	char *text = malloc(100000);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct run_list list = {.runs = NULL};
+		size_t length = (size_t)sprintf(text, RECORD, 1, 1, 5, "m", "{}");
+		char *at = strstr(text, "\"metrics\":{}") + 11;
+
+		for (int k = 0; k < cases[i].metrics; k++)
+			at += sprintf(at, "%s\"m%d\":{\"value\":%d}", k ? "," : "", k, k);
+		length = (size_t)(at + sprintf(at, "}}\n") - text);
+		assert_int_equal(run_list_read_text(&list, "f", text, length, &labels, NULL),
+				 cases[i].error);
+		assert_int_equal(list.count, cases[i].error ? 0 : 1);
+		assert_int_equal(list.value_count, cases[i].error ? 0 : cases[i].metrics + 2);
+		run_list_free(&list);
+	}
+	free(text);
 }
 
 /* --- the database --- */
@@ -227,6 +341,10 @@ int main(void)
 		cmocka_unit_test(settings_that_are_compared_make_a_series),
 		cmocka_unit_test(every_line_has_its_own_series),
 		cmocka_unit_test(bad_lines_are_named),
+		cmocka_unit_test(one_rule_says_which_runs_count),
+		cmocka_unit_test(many_values_are_refused_or_kept),
+		cmocka_unit_test(texts_are_kept_once),
+		cmocka_unit_test(commits_and_times_are_read),
 		cmocka_unit_test_setup_teardown(adds_once_and_tells_each_transaction, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(another_content_changes_nothing, make_place,

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/store_internal.h"
-
 #include <errno.h>
 
 #include "support/testing.h"
@@ -16,7 +14,8 @@ static struct json_shared *shared; /* one for all tests, as for all lines of a f
 
 static int parse(const char *line, bool whole, struct record **ret_record, struct message *message)
 {
-	return store_parse_line(line, strlen(line), whole ? NULL : shared, ret_record, message);
+	return record_from_text(line, strlen(line), whole ? NULL : shared, ret_record, NULL,
+				message);
 }
 
 static void expect_same_histogram(const struct record *brief, const struct record *whole)
@@ -153,10 +152,13 @@ static void every_prefix_is_refused(void **state)
 
 	for (size_t size = 0; size + 1 < sizeof(line); size++) {
 		char *copy = malloc(size ? size : 1); /* of that very size, for the sanitizer */
+		struct record_text text;
 		struct record *record;
 
 		memcpy(copy, line, size);
-		assert_int_equal(store_parse_line(copy, size, shared, &record, NULL), -EINVAL);
+		assert_int_equal(record_from_text(copy, size, shared, &record, &text, NULL),
+				 -EINVAL);
+		assert_true(text.torn);
 		free(copy);
 	}
 }
@@ -210,10 +212,10 @@ static void expect_alike(const char *line)
 	b = record_to_json(brief);
 	for (size_t i = 0; i < 2; i++) {
 		json_t *json = i ? b : a;
-		static const char *const out[] = {"counters", "causes", "worst", "thp_phases"};
+		static const char *const out[] = {"counters", "causes", "worst"};
 		static const char *const parts[] = {"environment", "settings"};
 
-		for (size_t k = 0; k < 4; k++)
+		for (size_t k = 0; k < ARRAY_SIZE(out); k++)
 			json_object_del(json, out[k]);
 		for (size_t k = 0; k < 2; k++) {
 			json_t *copy = json_deep_copy(json_object_get(json, parts[k]));
@@ -231,28 +233,114 @@ static void expect_alike(const char *line)
 	record_free(brief);
 }
 
-static void the_last_of_two_keys_counts(void **state)
+/* Of two that say different things, which one counts? */
+static void a_key_comes_once(void **state)
 {
-	static const char *const values[] = {"{\"a\":1}", "{\"a\":2}", "null", "7", "[\"a\"]"};
-	static const char *const keys[] = {"environment", "settings", "command", "counters"};
-	static const char *const histograms[] = {
-		"{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,2]]}",
-		"{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[5,6]]}", "null", "{}"};
+	static const char *const members[] = {
+		"\"arm\":\"a\",\"arm\":\"a\"",
+		"\"environment\":{},\"environment\":null",
+		"\"counters\":{\"a\":1},\"counters\":{}",
+		"\"latency\":{\"mean_us\":1,\"mean_us\":2}",
+		"\"per_cpu\":[{\"cpu\":1,\"cpu\":1}]",
+		"\"validity\":{\"verdict\":\"valid\",\"verdict\":\"invalid\"}",
+		"\"histogram\":null,\"histogram\":null",
+	};
 	char line[400];
 
-	for (size_t i = 0; i < 4; i++)
-		for (size_t j = 0; j < 4; j++) {
-			snprintf(line, sizeof(line), HEAD "\"histogram\":%s,\"histogram\":%s}",
-				 histograms[i], histograms[j]);
-			expect_alike(line);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		for (int whole = 0; whole < 2; whole++) {
+			struct message message = {""};
+			struct record *record;
+
+			snprintf(line, sizeof(line), HEAD "%s}", members[i]);
+			if (parse(line, whole, &record, &message) != -EINVAL ||
+			    !strstr(message.text, "twice"))
+				fail_msg("%s: %s", message.text, line);
 		}
-	for (size_t k = 0; k < 4; k++)
-		for (size_t i = 0; i < 5; i++)
-			for (size_t j = 0; j < 5; j++) {
-				snprintf(line, sizeof(line), HEAD "\"%s\":%s,\"%s\":%s}", keys[k],
-					 values[i], keys[k], values[j]);
-				expect_alike(line);
-			}
+}
+
+/* A line from a stranger: as many members, as deep, as long and as great as it likes. */
+static void hostile_lines_are_refused(void **state)
+{
+	static const struct {
+		const char *before, *again, *after;
+		int times;
+		bool taken;
+	} lines[] = {
+		{HEAD "\"latency\":{\"mean_us\":1", ",\"mean_us\":2", "}}", 1000, false},
+		{HEAD "\"latency\":{\"mean_us\":1", ",\"x\":2", "}}", 1000, true},
+		{HEAD "\"igt\":{\"cycles\":1", ",\"cycles\":1", "}}", 1000, false},
+		{HEAD "\"per_cpu\":[{}", ",{}", "]}", 5000, true},
+		{HEAD "\"loads\":[\"a\"", ",\"a\"", "]}", 5000, true},
+		{HEAD "\"x\":1", ",\"x\":1", "}", 5000, true},
+		{HEAD "\"notes\":[\"", "n", "\"]}", 100000, true},
+		{HEAD "\"id\":\"", "f", "\"}", 37, false},
+		{HEAD "\"machine_key\":\"", "f", "\"}", 17, false},
+		{HEAD "\"worst\":", "[", "", 100000, false},
+		{HEAD "\"worst\":", "{\"a\":", "", 100000, false},
+		{HEAD "\"x\":", "[", "", 70, false},
+		{HEAD "\"block\":1", "0", "}", 400, false},
+		{HEAD "\"duration_s\":1", "0", "}", 18, true},
+		{HEAD "\"duration_s\":1", "0", "}", 400, false},
+		{HEAD "\"duration_s\":1.", "0", "1}", 400, true},
+		{HEAD "\"duration_s\":1e", "9", "}", 40, false},
+		{HEAD "\"pinned_bytes\":-", "9", "}", 40, false},
+		{HEAD "\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,1]",
+		 ",[1,9223372036854775807]", "]}}", 300, true},
+		{HEAD "\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,1]",
+		 ",[2,1]", "]}}", 70000, true},
+		{HEAD "\"histogram\":{\"unit\":\"ns\",\"sub_bucket_bits\":7,\"buckets\":[[1,1", "0",
+		 "]]}}", 20, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		for (int whole = 0; whole < 2; whole++) {
+			size_t again = strlen(lines[i].again), at = strlen(lines[i].before);
+			char *line = malloc(at + again * (size_t)lines[i].times +
+					    strlen(lines[i].after) + 1);
+			struct message message = {""};
+			struct record *record;
+			int error;
+
+			strcpy(line, lines[i].before);
+			for (int k = 0; k < lines[i].times; k++, at += again)
+				memcpy(line + at, lines[i].again, again);
+			strcpy(line + at, lines[i].after);
+			error = parse(line, whole, &record, &message);
+			if (error != (lines[i].taken ? 0 : -EINVAL))
+				fail_msg("line %zu: %d %s", i, error, message.text);
+			if (!error)
+				record_free(record);
+			free(line);
+		}
+}
+
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} texts[] = {{"\0", 1},		  {"\xff", 1},	  {"\xc0\x80", 2},
+		     {"\xed\xa0\x80", 3}, {"\xe4", 1},	  {"\xf5\x80\x80\x80", 4},
+		     {"\\u0000", 6},	  {"\\ud800", 6}, {"\\udc00\\ud800", 12},
+		     {"\x1f", 1},	  {"\n", 1}};
+	static const char *const before[] = {HEAD "\"arm\":\"", HEAD "\"counters\":{\"a\":\"",
+					     HEAD "\"x\":{\""};
+	static const char *const after[] = {"\"}", "\"}}", "\":1}}"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts) * 3; i++)
+		for (int whole = 0; whole < 2; whole++) {
+			struct record *record;
+			char line[300];
+			size_t at = strlen(strcpy(line, before[i % 3])), size = texts[i / 3].size;
+
+			memcpy(line + at, texts[i / 3].bytes, size);
+			strcpy(line + at + size, after[i % 3]);
+			size += at + strlen(after[i % 3]);
+			assert_int_equal(record_from_text(line, size, whole ? NULL : shared,
+							  &record, NULL, NULL),
+					 -EINVAL);
+		}
 }
 
 /* Every byte of a record changed, left out, or doubled: both readers take and refuse the same. */
@@ -305,7 +393,9 @@ int main(void)
 		cmocka_unit_test(takes_what_is_laid_out_by_others),
 		cmocka_unit_test(every_prefix_is_refused),
 		cmocka_unit_test(shares_what_is_the_same),
-		cmocka_unit_test(the_last_of_two_keys_counts),
+		cmocka_unit_test(a_key_comes_once),
+		cmocka_unit_test(hostile_lines_are_refused),
+		cmocka_unit_test(bytes_that_are_no_text_are_refused),
 		cmocka_unit_test(both_readers_agree_on_damaged_lines),
 	};
 
