@@ -48,6 +48,7 @@ struct world {
 	char knob[64], algorithm[64];
 	struct random random;
 	pid_t bystander; /* a task of the test's whose scheduling is changed */
+	int lock_fd;	 /* -1: not held. A case that fails must not hold up the next */
 };
 
 static int eat_memory(void *argument)
@@ -127,6 +128,7 @@ static int set_up(void **state)
 	struct world *world = calloc(1, sizeof(*world));
 
 	assert_non_null(world);
+	world->lock_fd = -1;
 	world->trace = mmap(NULL, sizeof(*world->trace), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(world->trace != MAP_FAILED);
@@ -143,19 +145,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	struct world *world = *state;
-
-	kill(world->bystander, SIGKILL);
-	waitpid(world->bystander, NULL, 0);
-	munmap(world->trace, sizeof(*world->trace));
-	free(world);
-	return 0;
-}
-
 /* Holds the machine-wide lock, so that nobody else's changes are seen. */
-static int hold_lock(void)
+static void hold_lock(struct world *world)
 {
 	struct message message = {0};
 	int directory_fd = journal_open_directory(true, &message), fd;
@@ -165,7 +156,26 @@ static int hold_lock(void)
 	close(directory_fd);
 	if (fd < 0 || lock_take(fd, "test_kill", getpid(), lock_wait_ns(), NULL, &message) < 0)
 		fail_msg("%s", message.text);
-	return fd;
+	world->lock_fd = fd;
+}
+
+static void let_lock_go(struct world *world)
+{
+	if (world->lock_fd >= 0)
+		close(world->lock_fd);
+	world->lock_fd = -1;
+}
+
+static int tear_down(void **state)
+{
+	struct world *world = *state;
+
+	let_lock_go(world);
+	kill(world->bystander, SIGKILL);
+	waitpid(world->bystander, NULL, 0);
+	munmap(world->trace, sizeof(*world->trace));
+	free(world);
+	return 0;
 }
 
 /* Of the pid @program, whatever their number. */
@@ -229,8 +239,9 @@ static void assert_clean(struct world *world, pid_t pid)
 	struct trace *trace = world->trace;
 	char text[64], parent[PATH_MAX], *swaps;
 	struct cgroup group;
-	int i, lock_fd = hold_lock();
+	int i;
 
+	hold_lock(world);
 	for (i = 0; i < CHILDREN; i++)
 		assert_true(trace->children[i] == 0 || kill(trace->children[i], 0) < 0);
 	assert_int_equal(cgroup_detect(&group, NULL), 0);
@@ -247,7 +258,7 @@ static void assert_clean(struct world *world, pid_t pid)
 	assert_string_equal(text, world->algorithm);
 	assert_int_equal(sched_getscheduler(world->bystander), SCHED_OTHER);
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)world->bystander), 0);
-	close(lock_fd);
+	let_lock_go(world);
 }
 
 /*
@@ -309,7 +320,7 @@ static int64_t time_one(struct world *world)
 
 static void kill_many(struct world *world, enum who who, int times)
 {
-	int i, complete = 0, lock_fd;
+	int i, complete = 0;
 	struct message message = {0};
 	int64_t span_ns;
 
@@ -317,10 +328,10 @@ static void kill_many(struct world *world, enum who who, int times)
 		SKIP_BECAUSE("needs root and zram");
 	if (cgroup_detect(&(struct cgroup){0}, &message) < 0)
 		SKIP_BECAUSE("%s", message.text);
-	lock_fd = hold_lock();
+	hold_lock(world);
 	assert_int_equal(machine_read_line(KNOB, world->knob, sizeof(world->knob)), 0);
 	attribute("zram0", "comp_algorithm", world->algorithm, sizeof(world->algorithm));
-	close(lock_fd);
+	let_lock_go(world);
 	span_ns = time_one(world);
 	for (i = 0; i < times; i++) {
 		pid_t pid;
