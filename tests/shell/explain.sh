@@ -87,13 +87,14 @@ check "on and off the CPU make up the sample" jq -e '[.causes[] |
 
 # --- nothing is left; what a program that still runs has made is its own ---
 instances() { # also when nobody has tracefs mounted any more
-	# shellcheck disable=SC2016 # for the inner shell
-	unshare -m sh -c 'at=/sys/kernel/tracing
-		[ -d $at/instances ] || mount -t tracefs tracefs $at && ls $at/instances' | grep '^syslatency-'
+	local at
+	at=$(mktemp -d /tmp/syslatency-tracefs.XXXXXX)
+	mount -t tracefs tracefs "$at" && ls "$at/instances" && umount "$at"
+	rmdir "$at"
 }
 left_over() {
 	local instance
-	for instance in $(instances); do
+	for instance in $(instances | grep '^syslatency-'); do
 		[ -d "/proc/${instance##*-}" ] || echo "$instance"
 	done
 }
