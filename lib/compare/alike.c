@@ -135,6 +135,20 @@ static int check_settings(const struct arm_set *set, const struct place *a, cons
 	return error;
 }
 
+/* Instructions counted and nanoseconds measured are no one quantity, whatever --mix allows. */
+static int check_clock(const struct place *a, const struct place *b, struct message *message)
+{
+	const char *of_a = json_get_string(a->record->environment, "clock", "real");
+	const char *of_b = json_get_string(b->record->environment, "clock", "real");
+
+	if (strcmp(of_a, of_b) == 0)
+		return 0;
+	return message_set(message, -EBADMSG,
+			   "%s has times of the %s clock, %s of the %s clock: they cannot be "
+			   "compared; compare runs of one clock",
+			   a->arm->name, of_a, b->arm->name, of_b);
+}
+
 static int check_unit(const struct place *a, const struct place *b, const char *metric,
 		      struct message *message)
 {
@@ -150,9 +164,9 @@ static int check_unit(const struct place *a, const struct place *b, const char *
 static int check_pair(const struct arm_set *set, const struct place *a, const struct place *b,
 		      unsigned int mix, const char *const *metrics, struct message *message)
 {
-	int error = 0;
+	int error = check_clock(a, b, message);
 
-	if (!(mix & MIX_BENCHMARKS)) {
+	if (!error && !(mix & MIX_BENCHMARKS)) {
 		error = check_word(a, b, "the benchmark", a->record->benchmark,
 				   b->record->benchmark, "benchmarks", message);
 		if (!error)

@@ -16,7 +16,7 @@
 
 /* Facts that change from run to run by themselves. */
 static const char *const volatile_facts[] = {"clock_read_ns", "uptime_s", "available_bytes",
-					     "free_bytes", "seed"};
+					     "free_bytes",    "seed",	  "boot_seed"};
 
 enum fact_home { HOME_ENVIRONMENT, HOME_SETTINGS };
 

@@ -233,8 +233,14 @@ static void judge_neighbours(const struct judgement *judgement)
 static void judge_emulation(const struct judgement *judgement)
 {
 	const char *hypervisor = view_text(judgement->view, "environment.hypervisor");
+	const char *clock = view_text(judgement->view, "environment.clock");
 
-	if (hypervisor && strncmp(hypervisor, "TCGTCG", 6) == 0)
+	if (clock && strcmp(clock, "virtual") == 0)
+		record_note(judgement->record,
+			    "times are virtual: %g ns for each instruction that the CPU executes; "
+			    "no caches, no TLB, no memory bandwidth, no second CPU",
+			    view_number_or(judgement->view, "environment.ns_per_instruction", 0));
+	else if (hypervisor && strncmp(hypervisor, "TCGTCG", 6) == 0)
 		record_reason(
 			judgement->record, VERDICT_SUSPECT,
 			"the machine is emulated (QEMU without KVM): what is counted holds, "

@@ -114,6 +114,14 @@ static void test_emulated_machine(void **state)
 		record->environment = json_object();
 	json_object_set_new(record->environment, "hypervisor", json_string("TCGTCGTCGTCG"));
 	expect(record, VERDICT_SUSPECT, "emulated");
+	/* Instructions counted: the times are what they say, and it is said what that is. */
+	record = clean_run();
+	if (!record->environment)
+		record->environment = json_object();
+	json_object_set_new(record->environment, "hypervisor", json_string("TCGTCGTCGTCG"));
+	json_object_set_new(record->environment, "clock", json_string("virtual"));
+	json_object_set_new(record->environment, "ns_per_instruction", json_integer(2));
+	expect(record, VERDICT_VALID, NULL);
 	record = clean_run();
 	if (!record->environment)
 		record->environment = json_object();

@@ -150,6 +150,7 @@ experiment("doubt", arms() + [run("stock", 1.0, validity={"verdict": "invalid", 
                              run("stock", 1.0, status="failed"), run("stock", 7050, validity={"verdict": "suspect", "reasons": ["steal"]})])
 experiment("cut", arms() + [run("stock", 7000, interrupted=True)])
 experiment("traced", arms(trace_level="light"))
+experiment("virtual", arms(environment={"kernel": "6.1.0", "clock": "virtual", "ns_per_instruction": 2}))
 experiment("limit", arms(settings={"limit_bytes": 2 << 30}))
 experiment("wakeup", arms(measure="wakeup"))
 experiment("short", arms(duration_s=2.0))
@@ -198,6 +199,10 @@ if command -v ministat >/dev/null; then
 fi
 expect "--mix interrupted" 0 "stock is slower" syslat compare --mix interrupted cut
 one_line_error "trace levels" 1 "differ in trace level \(off, light\): --mix trace-levels" syslat compare good traced
+one_line_error "virtual and real time" 1 "good/baseline has times of the real clock, virtual/baseline of the virtual clock: they cannot" \
+	syslat compare good virtual
+one_line_error "virtual and real time, whatever --mix says" 1 "they cannot be compared" syslat compare --mix all good virtual
+expect "virtual times among themselves" 0 "^stock is slower than baseline" syslat compare virtual
 one_line_error "settings of two experiments" 1 "settings.limit_bytes \(1073741824, 2147483648\): --mix settings" syslat compare good limit
 one_line_error "settings within an arm" 1 "stock: runs differ in settings.limit_bytes" syslat compare within
 one_line_error "what is measured" 1 "differ in what is measured \(thp, wakeup\): --mix benchmarks" syslat compare good wakeup

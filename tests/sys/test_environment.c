@@ -303,6 +303,31 @@ static void test_real_machine(void **state)
 	json_decref(second);
 }
 
+/* The lab's machine names its clock; a key of its own keeps its times out of a real machine's
+ * series. */
+static void test_virtual_clock(void **state)
+{
+	json_t *virtual, *real;
+	char key_virtual[17], key_real[17];
+
+	testing_write(root, "/proc/cmdline",
+		      "quiet syslat.clock=virtual syslat.ns_per_instruction=2 syslat.seed=7\n");
+	virtual = environment_describe();
+	testing_write(root, "/proc/cmdline", "quiet nosyslat.clock=virtual syslat.seed=x\n");
+	real = environment_describe();
+	assert_string_equal(text_at(virtual, "clock"), "virtual");
+	assert_int_equal(json_integer_value(json_at(virtual, "ns_per_instruction")), 2);
+	assert_int_equal(json_integer_value(json_at(virtual, "boot_seed")), 7);
+	assert_string_equal(text_at(real, "clock"), "real");
+	assert_true(json_is_null(json_at(real, "ns_per_instruction")));
+	assert_true(json_is_null(json_at(real, "boot_seed")));
+	environment_machine_key(virtual, key_virtual);
+	environment_machine_key(real, key_real);
+	assert_string_not_equal(key_virtual, key_real);
+	json_decref(virtual);
+	json_decref(real);
+}
+
 /* Readers know a hypervisor by its name, the record keeps the signature as it was read. */
 static void test_hypervisor_names(void **state)
 {
@@ -336,6 +361,7 @@ int main(void)
 		CASE(test_preemption_models),
 		CASE(test_nothing_can_be_read),
 		CASE(test_machine_key),
+		CASE(test_virtual_clock),
 		CASE(test_hypervisor_names),
 		CASE(test_cgroup_versions),
 		CASE(test_config_values),
