@@ -1,8 +1,10 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by scripts/lab: a kernel, an initramfs, QEMU, and what comes back.
+# Sourced by scripts/lab: a kernel, QEMU, and what comes back.
 
 # Modules of Debian's kernel that the machine gets, with what they need.
-lab_modules="virtio_pci virtio-gpu vgem zsmalloc lzo lz4 zram"
+lab_modules="vgem zsmalloc lzo lz4 zram"
+lab_modules_host="virtio_pci virtio-gpu"       # devices that virtual time does without
+lab_modules_files="crc32c_generic loop ext4" # for --root-files
 
 # Downloads a Debian package into the cache once: its path on standard output.
 lab_package() {
@@ -55,74 +57,6 @@ lab_find_kernel() {
 	[ -r "$kernel_image" ] || die 77 "there is no kernel $kernel_image: build the lab's with \"scripts/lab kernel\""
 }
 
-# A file at the same path below $root, and the libraries that it needs.
-lab_add_program() {
-	local root=$1 file=$2 target=$3 library
-	mkdir -p "$root/$(dirname "$target")"
-	cp "$file" "$root/$target"
-	ldd "$file" 2>/dev/null | grep -oE '/[^ ]+' | while read -r library; do
-		[ -e "$root$library" ] || { mkdir -p "$root$(dirname "$library")" && cp -L "$library" "$root$library"; }
-	done
-}
-
-lab_add_module() {
-	local root=$1 folder=$2 path=$3 release needed
-	release=$(basename "$folder")
-	[ ! -e "$root/lib/modules/$release/$path" ] || return 0
-	mkdir -p "$root/lib/modules/$release/$(dirname "$path")"
-	cp "$folder/lib/modules/$release/$path" "$root/lib/modules/$release/$path"
-	needed=$(grep "^$path:" "$folder/lib/modules/$release/modules.dep")
-	echo "$needed" >>"$root/lib/modules/$release/modules.dep"
-	for path in ${needed#*:}; do
-		lab_add_module "$root" "$folder" "$path"
-	done
-}
-
-lab_add_modules() {
-	local root=$1 folder=$2 module path
-	for module in $lab_modules; do
-		path=$(grep -m1 "/$module.ko:" "$folder/lib/modules/$(basename "$folder")/modules.dep" | cut -d: -f1) || true
-		if [ -n "$path" ]; then
-			lab_add_module "$root" "$folder" "$path"
-			echo "$module" >>"$root/modules"
-		fi
-	done
-}
-
-# The words as one line that a shell reads back unchanged.
-lab_quote() {
-	local word
-	for word in "$@"; do
-		printf "'%s' " "$(printf '%s' "$word" | sed "s/'/'\\\\''/g")"
-	done
-	echo
-}
-
-lab_make_initramfs() {
-	local work=$1 root=$1/root program file
-	shift
-	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,out,etc,usr/local/bin,var/tmp,lab}
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	for program in $(busybox --list); do
-		[ "$program" = busybox ] || ln -sf busybox "$root/bin/$program"
-	done
-	echo 'root:x:0:0:root:/tmp:/bin/sh' >"$root/etc/passwd"
-	echo 'root:x:0:' >"$root/etc/group"
-	cp "$top/lab/init" "$root/init"
-	for file in "$build"/benchmarks/* "$build"/tools/* "$build"/tests/backends/test_drm_dumb \
-		"$build"/tests/undo_test_group; do
-		[ -f "$file" ] && [ -x "$file" ] && lab_add_program "$root" "$file" "usr/local/bin/$(basename "$file")"
-	done
-	[ -z "$kernel_folder" ] || lab_add_modules "$root" "$kernel_folder"
-	for file in "${files[@]}"; do
-		cp -r "$file" "$root/out/"
-	done
-	# A record that "syslat run" asks for is written in the machine and brought back.
-	[ -z "${SYSLATENCY_RECORD:-}" ] || echo 'export SYSLATENCY_RECORD=/lab/record' >"$root/command"
-	lab_quote "$@" >>"$root/command"
-	(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initramfs"
-}
-
 # KVM may exist and hang: it counts when this kernel gets to its panic for want of a root in 8 seconds.
 lab_choose_accelerator() {
 	local answer key
@@ -140,26 +74,68 @@ lab_choose_accelerator() {
 	cat "$key"
 }
 
+# QEMU's and the kernel's part of the clock. Virtual: QEMU counts instructions, each is 2 ns (docs/lab.md). The CPU
+# model is pinned: what it offers decides how the kernel clears a page, and each iteration counts.
+lab_clock_words() {
+	if [ "$clock" = host ]; then
+		machine_words=(-accel "$accelerator" -smp "$cpus" -device virtio-gpu-pci)
+		kernel_words=""
+		return 0
+	fi
+	machine_words=(-accel tcg,thread=single -icount "shift=1,sleep=off" -rtc base=2026-01-01,clock=vm -smp 1
+		-cpu qemu64 -seed "$seed")
+	kernel_words="nokaslr page_alloc.shuffle=1 clocksource=tsc tsc=reliable syslat.clock=virtual syslat.ns_per_instruction=2 syslat.seed=$seed"
+}
+
+# Virtual time unless the host's hardware runs the machine, or --clock says otherwise.
+lab_choose_clock() {
+	case "$clock" in
+	virtual | host | "") ;;
+	*) die 2 "--clock takes virtual or host, not '$clock'" ;;
+	esac
+	[ "$clock" = virtual ] || accelerator=$(lab_choose_accelerator)
+	if [ -z "$clock" ]; then
+		clock=virtual
+		[ "$accelerator" != kvm ] || clock=host
+	fi
+	if [ "$clock" = virtual ] && [ "${cpus:-1}" != 1 ]; then
+		die 2 "--cpus $cpus: virtual time has one CPU (see docs/lab.md): --clock host takes more"
+	fi
+	case "$seed" in
+	"" | *[!0-9]*) die 2 "--seed takes a whole number, not '$seed'" ;;
+	esac
+	cpus=${cpus:-2}
+}
+
 lab_qemu() {
 	local work=$1
-	timeout -k 2 "$limit" qemu-system-x86_64 -accel "$accelerator" -m "$memory" -smp "$cpus" -nodefaults -no-reboot \
-		-display none -monitor none -vga none -device virtio-gpu-pci \
-		-kernel "$kernel_image" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1 ${append:-}" \
+	timeout -k 2 "$limit" qemu-system-x86_64 "${machine_words[@]}" -m "$memory" -nodefaults -no-reboot \
+		-display none -monitor none -vga none \
+		-kernel "$kernel_image" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1 $kernel_words ${append:-}" \
 		-serial "file:$work/console" -serial "file:$work/stdout" -serial "file:$work/stderr" \
 		-serial "file:$work/archive" </dev/null 2>"$work/qemu"
 }
 
 # Parses the options that boot and matrix share; what is left is in "rest".
 lab_options() {
-	kernel="" memory=1G cpus=2 out="" limit=300 reps=3 files=() kernels=() rest=()
+	kernel="" memory=1G cpus="" clock="" seed=1 again=0 append="" root_files="" out="" limit=300 reps=3 files=() kernels=() rest=()
 	while [ $# -gt 0 ]; do
 		case "$1" in
-		--kernel | --memory | --cpus | --out | --file | --timeout | --reps)
+		--again)
+			again=1
+			shift
+			continue
+			;;
+		--kernel | --memory | --cpus | --out | --file | --timeout | --reps | --clock | --seed | --append | --root-files)
 			[ $# -ge 2 ] || die 2 "$1 takes a value"
 			;;&
 		--kernel) kernel=$2 kernels+=("$2") ;;
 		--memory) memory=$2 ;;
 		--cpus) cpus=$2 ;;
+		--clock) clock=$2 ;;
+		--seed) seed=$2 ;;
+		--append) append=$2 ;;
+		--root-files) root_files=$2 ;;
 		--out) out=$2 ;;
 		--file) files+=("$2") ;;
 		--timeout) limit=$2 ;;
@@ -185,30 +161,65 @@ lab_need() {
 	[ -d "$build/benchmarks" ] || die 77 "$build is not built: meson setup build && ninja -C build"
 }
 
+# What decides a run in virtual time, to the last digit.
+lab_run_key() {
+	local work=$1
+	{
+		qemu-system-x86_64 --version
+		echo "$memory ${machine_words[*]} $kernel_words ${append:-}"
+		sha256sum <"$kernel_image"
+		sha256sum <"$work/initramfs"
+	} | sha256sum | cut -d' ' -f1
+}
+
+# Boots, unless this very run is kept from before; leaves what came back in $answer.
+lab_answer() {
+	local work=$1 kept=""
+	if [ "$clock" = virtual ]; then
+		kept=$cache/results/$(lab_run_key "$work")
+		if [ -e "$kept/lab/status" ] && [ "$again" = 0 ]; then
+			answer=$kept
+			return 0
+		fi
+	fi
+	lab_qemu "$work" || true
+	mkdir -p "$work/back"
+	tar -x -z -f "$work/archive" -C "$work/back" 2>/dev/null && [ -s "$work/back/lab/status" ] || return 1
+	mv "$work/stdout" "$work/stderr" "$work/back/"
+	answer=$work/back
+	[ -n "$kept" ] || return 0
+	mkdir -p "$cache/results"
+	rm -rf "$kept"
+	# Another boot of the same run may have been quicker: its answer is the same.
+	mv -T "$work/back" "$kept" 2>/dev/null || true
+	answer=$kept
+}
+
 # One machine from start to end; files in "$out". Returns the command's status.
 lab_run() {
-	local work status
+	local work answer status
 	work=$(mktemp -d "${TMPDIR:-/tmp}/syslatency-lab.XXXXXX")
 	# shellcheck disable=SC2064
 	trap "rm -rf '$work'" EXIT
+	lab_clock_words
 	lab_make_initramfs "$work" "$@"
-	lab_qemu "$work" || true
-	cat "$work/stdout" 2>/dev/null || true
-	cat "$work/stderr" >&2 2>/dev/null || true
-	mkdir -p "$work/back"
-	if ! tar -x -z -f "$work/archive" -C "$work/back" 2>/dev/null || [ ! -s "$work/back/lab/status" ]; then
+	if ! lab_answer "$work"; then
+		cat "$work/stdout" 2>/dev/null || true
+		cat "$work/stderr" >&2 2>/dev/null || true
 		tail -n 15 "$work/console" "$work/qemu" 2>/dev/null | tr -d '\r' | sed 's/^/lab: console: /' >&2 || true
 		die 1 "the machine ended without an answer (panic, or more than $limit s)"
 	fi
+	cat "$answer/stdout"
+	cat "$answer/stderr" >&2
 	if [ -n "$out" ]; then
 		mkdir -p "$out"
-		cp -r "$work/back/out/." "$out/"
-		cp "$work/back/lab/dmesg" "$out/dmesg"
+		cp -r "$answer/out/." "$out/"
+		cp "$answer/lab/dmesg" "$out/dmesg"
 	fi
-	if [ -n "${SYSLATENCY_RECORD:-}" ] && [ -e "$work/back/lab/record" ]; then
-		cp "$work/back/lab/record" "$SYSLATENCY_RECORD"
+	if [ -n "${SYSLATENCY_RECORD:-}" ] && [ -e "$answer/lab/record" ]; then
+		cp "$answer/lab/record" "$SYSLATENCY_RECORD"
 	fi
-	status=$(cat "$work/back/lab/status")
+	status=$(cat "$answer/lab/status")
 	rm -rf "$work"
 	trap - EXIT
 	return "$status"
@@ -219,7 +230,7 @@ lab_boot() {
 	[ "${#rest[@]}" -gt 0 ] || die 2 "boot takes a command after --"
 	lab_need
 	lab_find_kernel "$kernel"
-	accelerator=$(lab_choose_accelerator)
+	lab_choose_clock
 	lab_run "${rest[@]}"
 }
 
@@ -231,6 +242,7 @@ lab_test() {
 	lab_need
 	[ -x "$build/tests/backends/test_drm_dumb" ] || die 77 "the tests are not built (libdrm is missing?)"
 	lab_find_kernel ""
-	accelerator=$(lab_choose_accelerator)
+	clock=host
+	lab_choose_clock
 	lab_run sh -c 'export CMOCKA_MESSAGE_OUTPUT=TAP; test_drm_dumb; status=$?; undo_test_group || status=$?; exit $status'
 }
