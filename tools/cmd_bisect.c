@@ -207,7 +207,11 @@ static int one_run(struct step *step, struct message *message)
 	struct record *record = NULL;
 	double value = NAN;
 	const char *unit;
-	int error = measure_run(&step->measure, &record, message);
+	int error;
+
+	/* Of its own for each try: a run in virtual time that failed would fail again. */
+	step->measure.block = (int64_t)(step->count + step->invalid + step->failed) + 1;
+	error = measure_run(&step->measure, &record, message);
 
 	if (error)
 		return error;

@@ -92,6 +92,7 @@ static int start_keeper(struct command *command)
 		.argv = command->settings->argv,
 		.working_directory = command->settings->working_directory,
 		.record_path = command->settings->record_path,
+		.block = command->settings->block,
 	};
 	int error;
 

@@ -22,6 +22,7 @@ struct command_settings {
 	char *const *argv;
 	const char *working_directory; /* NULL: ours */
 	const char *record_path;       /* SYSLATENCY_RECORD of the command */
+	int64_t block;		       /* SYSLATENCY_BLOCK of the command; 0: none */
 	int64_t timeout_ns;	       /* 0: none */
 	/* Signals so far: at 1 the command is told (SIGINT), at 2 it is killed. NULL: none. */
 	const volatile sig_atomic_t *interrupted;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -73,6 +74,7 @@ __attribute__((noreturn)) static void command_main(const struct keeper_orders *o
 						   int failure)
 {
 	int error, null = open("/dev/null", O_RDONLY);
+	char block[24];
 
 	set_default_signals();
 	setsid();
@@ -84,7 +86,9 @@ __attribute__((noreturn)) static void command_main(const struct keeper_orders *o
 	dup2(orders->standard_error, STDERR_FILENO);
 	if (null > STDERR_FILENO)
 		close(null);
+	snprintf(block, sizeof(block), "%lld", (long long)orders->block);
 	if (setenv("SYSLATENCY_RECORD", orders->record_path, 1) == 0 &&
+	    (!orders->block || setenv("SYSLATENCY_BLOCK", block, 1) == 0) &&
 	    (!orders->working_directory || chdir(orders->working_directory) == 0))
 		execvp(orders->argv[0], orders->argv);
 	error = errno;

@@ -18,6 +18,7 @@
 struct keeper_orders {
 	char *const *argv;
 	const char *working_directory, *record_path;
+	int64_t block; /* 0: none is said */
 	int control, report, standard_output, standard_error; /* the keeper's ends */
 	int ours[4]; /* our ends of those pipes, to be closed in the keeper */
 };

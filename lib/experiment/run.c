@@ -131,13 +131,14 @@ static void await_guardians(struct execution *execution)
 	}
 }
 
-static int command_once(struct execution *execution, size_t arm, struct command_result *result,
-			struct message *message)
+static int command_once(struct execution *execution, size_t arm, int64_t block,
+			struct command_result *result, struct message *message)
 {
 	struct command_settings settings = {
 		.argv = execution->experiment->arms[arm].argv,
 		.working_directory = execution->experiment->working_directory,
 		.record_path = execution->session->record_path,
+		.block = block,
 		.timeout_ns = execution->experiment->timeout_ns,
 		.interrupted = execution->events->interrupted,
 		.tick = on_tick,
@@ -171,7 +172,7 @@ static int attempt(struct execution *execution, int64_t block, size_t position, 
 	place.block = execution->step.block;
 	if (execution->events->begin)
 		execution->events->begin(execution->events->data, &execution->step);
-	error = command_once(execution, place.arm, &result, execution->message);
+	error = command_once(execution, place.arm, place.block, &result, execution->message);
 	if (error)
 		return error;
 	error = experiment_record(experiment, &place, &result, execution->session->record_path,

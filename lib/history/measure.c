@@ -90,6 +90,7 @@ int measure_run(struct measure *measure, struct record **ret_record, struct mess
 {
 	struct command_settings settings = {.argv = measure->experiment->arms[0].argv,
 					    .record_path = measure->record_path,
+					    .block = measure->block,
 					    .timeout_ns = measure->timeout_ns,
 					    .interrupted = measure->interrupted};
 	struct command_result result = {0};

@@ -17,6 +17,7 @@ struct measure {
 	json_t *environment;
 	char machine_key[17];
 	char record_path[64]; /* SYSLATENCY_RECORD of the command */
+	int64_t block;	      /* SYSLATENCY_BLOCK of the next run; 0: none */
 	int64_t timeout_ns;   /* of a run; 0: none */
 	const volatile sig_atomic_t *interrupted;
 };

@@ -9,6 +9,9 @@ seq 100 120 >low; seq 200 220 >high
 expect "a bad tree: 1" 1 "^bad after [0-9]+ runs" syslat bisect step --good low --bad high -- echo 210
 expect "a good tree: 0" 0 "^good after [0-9]+ runs" syslat bisect step --good low --bad high -- echo 110
 expect "neither: 125" 125 "neither like the good nor like the bad" syslat bisect step --good low --bad high -- echo 160
+# shellcheck disable=SC2016 # for the command's own shell
+expect "each run of a tree has a number of its own" 1 '"values":.201.0,202.0,203.0' \
+	syslat bisect step --good low --bad high --json - -- sh -c 'echo $((200 + SYSLATENCY_BLOCK))'
 one_line_error "sides that do not differ: 125" 125 "do not differ" syslat bisect step --good low --bad low -- echo 1
 one_line_error "sides the wrong way round: 125" 125 "right way round" syslat bisect step --good high --bad low -- echo 1
 one_line_error "a build that fails: 125" 125 "the build failed with exit 7" syslat bisect step --good low --bad high --build "exit 7" -- echo 1

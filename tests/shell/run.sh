@@ -52,6 +52,9 @@ ran() { sed 's/.*"arm":"\([^"]*\)".*"block":\([0-9]*\).*/\2\1/' "$1/runs.jsonl" 
 planned() { order "$1" | tr -d '",' | sed 's/^\[\[//; s/\]\]$//; s/\]\[/\n/g' | awk '{ n = split($0, a, ""); for (i = 1; i <= n; i++) printf "%d%s", NR, a[i] }'; }
 check "runs are made in the planned order" is "$(ran one)" "$(planned one)"
 
+# shellcheck disable=SC2016 # for the command's own shell
+check "a command knows the number of its block" bash -c \
+	'syslat run --reps 3 -o block --arm a='"'"'echo $SYSLATENCY_BLOCK'"'"' >/dev/null 2>&1 && jq -es "map([.block, .metrics.value.value]) | sort == [[1,1],[2,2],[3,3]]" block/runs.jsonl'
 expect "warm-up runs" 0 'results: warm' syslat run --reps 2 --warmup-runs 1 -o warm --arm a='echo 1' --arm b='echo 2'
 check "warm-up is recorded apart" is "$(good warm/warm-up) $(good warm)" "2 4"
 expect "one command alone" 0 'results: single' syslat run --reps 2 -o single -- echo 3
