@@ -104,7 +104,8 @@ lab_choose_clock() {
 	case "$seed" in
 	"" | *[!0-9]*) die 2 "--seed takes a whole number, not '$seed'" ;;
 	esac
-	cpus=${cpus:-2}
+	[ "$clock" = host ] && cpus=${cpus:-2} limit=${limit:-300} || cpus=1 limit=${limit:-1200}
+	jobs=${jobs:-$(nproc)}
 }
 
 lab_qemu() {
@@ -118,15 +119,15 @@ lab_qemu() {
 
 # Parses the options that boot and matrix share; what is left is in "rest".
 lab_options() {
-	kernel="" memory=1G cpus="" clock="" seed=1 again=0 append="" root_files="" out="" limit=300 reps=3 files=() kernels=() rest=()
+	kernel="" memory=1G cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=0 append="" root_files="" out="" limit="" reps=3 files=() kernels=() rest=() arm_names=() arm_words=()
 	while [ $# -gt 0 ]; do
 		case "$1" in
-		--again)
-			again=1
+		--again | --aa)
+			[ "$1" = --aa ] && same=1 || again=1
 			shift
 			continue
 			;;
-		--kernel | --memory | --cpus | --out | --file | --timeout | --reps | --clock | --seed | --append | --root-files)
+		--kernel | --memory | --cpus | --out | --file | --timeout | --reps | --clock | --seed | --append | --root-files | --padding | -j)
 			[ $# -ge 2 ] || die 2 "$1 takes a value"
 			;;&
 		--kernel) kernel=$2 kernels+=("$2") ;;
@@ -135,6 +136,8 @@ lab_options() {
 		--clock) clock=$2 ;;
 		--seed) seed=$2 ;;
 		--append) append=$2 ;;
+		--padding) padding=$2 ;;
+		-j) jobs=$2 ;;
 		--root-files) root_files=$2 ;;
 		--out) out=$2 ;;
 		--file) files+=("$2") ;;

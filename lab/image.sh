@@ -83,7 +83,7 @@ lab_make_initramfs() {
 	[ -z "${SYSLATENCY_RECORD:-}" ] || echo 'export SYSLATENCY_RECORD=/lab/record' >"$root/command"
 	lab_quote "$@" >>"$root/command"
 	[ -z "$root_files" ] || lab_make_disk "$work"
-	[ -z "${padding:-}" ] || head -c "$padding" /dev/zero >"$root/padding"
+	[ -z "$padding" ] || head -c "$padding" /dev/zero >"$root/padding"
 	# The same bytes each time: virtual time depends on them.
 	find "$root" -exec touch -h -d @0 {} +
 	(cd "$root" && find . | LC_ALL=C sort | cpio -o -H newc --quiet --reproducible -R 0:0 | gzip -1 -n) >"$work/initramfs"
