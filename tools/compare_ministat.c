@@ -13,6 +13,7 @@
 #include "record/record.h"
 
 #define SETS_MAX 7
+#define VALUES_LEAST 3 /* with fewer ministat ends, and says nothing of the other sets */
 
 /* The confidence levels that ministat knows; the nearest that claims no more than was asked for. */
 static const char *confidence_of(double alpha)
@@ -35,16 +36,6 @@ struct ministat {
 	size_t count;
 };
 
-static void forget(struct ministat *ministat)
-{
-	for (size_t i = 0; i < ministat->count; i++) {
-		if (ministat->made[i])
-			unlink(ministat->files[i]);
-		free(ministat->files[i]);
-	}
-	ministat->count = 0;
-}
-
 /* "baseline-mean.txt", as in the folder of an experiment; '/' of a longer name becomes '_'. */
 static char *file_name(const struct ministat *ministat, const char *arm, const char *metric)
 {
@@ -59,10 +50,12 @@ static char *file_name(const struct ministat *ministat, const char *arm, const c
 	return name;
 }
 
+/* *ret_count: how many were written. */
 static int write_values(const char *path, const struct arm *arm, const char *metric,
-			const struct comparison_options *options)
+			const struct comparison_options *options, size_t *ret_count)
 {
 	FILE *stream = fopen(path, "wxe");
+	size_t count = arm->value_count;
 	int error = 0;
 
 	if (!stream)
@@ -74,24 +67,42 @@ static int write_values(const char *path, const struct arm *arm, const char *met
 		double value;
 
 		if (comparison_takes(arm->records[i], options) &&
-		    record_metric(arm->records[i], metric, &value, &unit) == 0 && isfinite(value))
+		    record_metric(arm->records[i], metric, &value, &unit) == 0 && isfinite(value)) {
 			fprintf(stream, "%.15g\n", value);
+			count++;
+		}
 	}
 	if (ferror(stream))
 		error = -EIO;
 	if (fclose(stream) != 0)
 		error = -errno;
+	*ret_count = count;
 	return error;
 }
 
+static void drop_set(struct ministat *ministat, size_t index)
+{
+	if (ministat->made[index])
+		unlink(ministat->files[index]);
+	free(ministat->files[index]);
+	ministat->made[index] = false;
+}
+
+static void forget(struct ministat *ministat)
+{
+	while (ministat->count > 0)
+		drop_set(ministat, --ministat->count);
+}
+
+/* A set of fewer values than ministat takes is told and left out. */
 static int add_set(struct ministat *ministat, const struct compare_job *job, size_t index,
 		   const char *metric, struct message *message)
 {
 	const struct arm *arm = &job->set->arms[index];
 	const struct arm_source *source = &job->set->sources[arm->source];
 	struct comparison_options options;
-	size_t at = ministat->count;
-	int error;
+	size_t at = ministat->count, values = arm->value_count;
+	int error = 0;
 
 	compare_job_options(job, &options);
 	if (source->plain && strcmp(source->path, "-") != 0 && job->settings.column == 1) {
@@ -103,9 +114,13 @@ static int add_set(struct ministat *ministat, const struct compare_job *job, siz
 	if (!ministat->files[at])
 		return -ENOMEM;
 	ministat->count++;
-	if (!ministat->made[at])
-		return 0;
-	error = write_values(ministat->files[at], arm, metric, &options);
+	if (ministat->made[at])
+		error = write_values(ministat->files[at], arm, metric, &options, &values);
+	if (!error && values < VALUES_LEAST) {
+		printf("%s, %s: left out, ministat takes no set of fewer than %d values (here %zu)\n",
+		       arm->name, metric, VALUES_LEAST, values);
+		drop_set(ministat, --ministat->count);
+	}
 	return error ? message_set_errno(message, error, "%s", ministat->files[at]) : 0;
 }
 
@@ -178,10 +193,9 @@ int ministat_run(const struct compare_job *job, size_t width, struct message *me
 	    !mkdtemp(ministat.folder))
 		return message_set_errno(message, -errno, "%s", ministat.folder);
 	for (size_t i = 0; i < job->metrics.count && !error; i++) {
-		memset(ministat.made, 0, sizeof(ministat.made));
 		for (size_t arm = 0; arm < set->count && !error; arm++)
 			error = add_set(&ministat, job, arm, job->metrics.names[i], message);
-		if (!error)
+		if (!error && ministat.count > 0)
 			error = run_once(&ministat, job->settings.alpha_share, width, message);
 		forget(&ministat);
 	}
