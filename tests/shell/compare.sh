@@ -118,11 +118,11 @@ check "a full disk is no success" bash -c "! syslat compare one >/dev/full 2>/de
 # --- ministat itself ---
 if command -v ministat >/dev/null; then
 	expect "--ministat" 0 "Difference at 99" syslat compare --ministat "$tip" "$mapping"
-	expect "--ministat: sets that are too small for it are told" 0 "^one, mean: left out, .* \\(here 1\\)$" \
+	expect "--ministat: sets that are too small for it are told" 0 "^one, value: left out, .* \\(here 1\\)$" \
 		syslat compare --ministat one four
 	expect "--ministat: the other sets are compared" 0 "^x +4 " syslat compare --ministat one four
-	expect "--ministat: two values are too few too" 0 "^comma, mean: left out" \
-		bash -c "seq 2 >comma.txt; syslat compare --ministat comma=comma.txt"
+	expect "--ministat: two values are too few too" 0 "^two-values, value: left out" \
+		bash -c "seq 2 >two-values; syslat compare --ministat two-values"
 	check "--ministat leaves nothing behind" bash -c "! ls -d ${TMPDIR:-/tmp}/syslat-compare.* 2>/dev/null"
 else
 	skip "--ministat" "ministat is not installed"
