@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 double clock_read_cost_ns(void)
 {
@@ -15,6 +16,21 @@ double clock_read_cost_ns(void)
 		(void)now;
 	}
 	return (double)(clock_now_ns() - start) / READS;
+}
+
+int64_t clock_own_cpu_ns(void)
+{
+	const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	int64_t total_ns = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct rusage usage;
+
+		getrusage(whose[i], &usage);
+		total_ns += (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_S +
+			    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+	}
+	return total_ns;
 }
 
 int clock_sleep_until(int64_t deadline_ns)

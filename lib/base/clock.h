@@ -37,6 +37,9 @@ static inline int64_t clock_now_ns(void)
 /* Mean cost of clock_now_ns(), nanoseconds; takes about a millisecond to measure. */
 double clock_read_cost_ns(void);
 
+/* Processor time of this process and of its children that have ended. */
+int64_t clock_own_cpu_ns(void);
+
 /* Sleeps until @deadline_ns; 0, or -EINTR when a signal came first. */
 int clock_sleep_until(int64_t deadline_ns);
 void clock_sleep_for(int64_t ns); /* goes on after signals */

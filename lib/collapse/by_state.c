@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,11 +13,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/page_fill.h"
-#include "collapse/by_state.h"
+#include "collapse/state.h"
 #include "sys/child.h"
 #include "sys/swap.h"
 
@@ -37,31 +34,10 @@ struct subject {
 	uint64_t file_mapping_bytes;
 };
 
-uint64_t collapse_small_bytes(const struct collapse *collapse, uint64_t most_bytes)
+/* What a call answered, for the record's counters.collapse_answers. */
+static void count_answer(struct collapse *collapse, int error, bool collapsed)
 {
-	uint64_t bytes = collapse->bytes / 4;
-
-	if (bytes > most_bytes)
-		bytes = most_bytes;
-	bytes -= bytes % collapse->table_bytes;
-	return bytes ? bytes : collapse->table_bytes;
-}
-
-void collapse_warm_up(const struct collapse *collapse, uint64_t bytes)
-{
-	uint64_t twice = 2 * bytes < collapse->bytes ? 2 * bytes : collapse->bytes;
-	struct thp_region region;
-
-	if (thp_region_map(twice, &region) < 0)
-		return;
-	madvise(region.memory, region.bytes, MADV_HUGEPAGE);
-	for (uint64_t at = 0; at < twice; at += collapse->page_bytes)
-		*((volatile char *)region.memory + at) = 1;
-	thp_region_unmap(&region);
-}
-
-void collapse_count_answer(struct collapse *collapse, const char *row, int error, bool collapsed)
-{
+	const char *row = collapse->row->name;
 	const char *name = error       ? strerrorname_np(-error)
 			   : collapsed ? "collapsed"
 				       : "nothing done";
@@ -72,24 +48,6 @@ void collapse_count_answer(struct collapse *collapse, const char *row, int error
 		json_object_set_new(collapse->answers, row, counts);
 	}
 	json_object_set_new(counts, name, json_integer(json_get_int64(counts, name, 0) + 1));
-}
-
-void collapse_put_samples(struct collapse *collapse, struct collapse_samples *samples,
-			  const char *label, const char *title)
-{
-	static const struct {
-		const char *name, *title;
-		double fraction;
-	} points[] = {{"p50_ns", "p50", 0.5}, {"p99_ns", "p99", 0.99}};
-	char name[64];
-
-	collapse_samples_sort(samples);
-	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
-		snprintf(name, sizeof(name), "%s%s%s", label, *label ? "_" : "", points[i].name);
-		collapse_put(collapse, name, "ns", false,
-			     collapse_samples_at(samples, points[i].fraction), "%s, %s", title,
-			     points[i].title);
-	}
 }
 
 static int map_file(struct collapse *collapse, struct subject *subject, bool memory_file)
@@ -126,12 +84,6 @@ static void unmap_subject(struct subject *subject)
 	if (subject->file >= 0)
 		close(subject->file);
 	*subject = (struct subject){.file = -1};
-}
-
-static void touch(char *memory, uint64_t count, uint64_t page_bytes)
-{
-	for (uint64_t i = 0; i < count; i++)
-		*(volatile char *)(memory + i * page_bytes) = 1;
 }
 
 /* How many pages of [@memory, @memory + @bytes) are in swap; -errno. */
@@ -179,8 +131,8 @@ static int swap_out(struct collapse *collapse, struct subject *subject, struct m
 }
 
 /* The memory as the row wants MADV_COLLAPSE to find it. */
-static int make_subject(struct collapse *collapse, enum collapsed_state state,
-			struct subject *subject, struct message *why)
+static int make_subject(struct collapse *collapse, enum table_state state, struct subject *subject,
+			struct message *why)
 {
 	uint64_t pages = collapse->pages_per_table, tables;
 	int error;
@@ -188,8 +140,8 @@ static int make_subject(struct collapse *collapse, enum collapsed_state state,
 	*subject = (struct subject){.file = -1};
 	subject->bytes = collapse_small_bytes(collapse, TABLES_MOST * collapse->table_bytes);
 	tables = subject->bytes / collapse->table_bytes;
-	if (state == COLLAPSED_SHMEM || state == COLLAPSED_FILE) {
-		error = map_file(collapse, subject, state == COLLAPSED_SHMEM);
+	if (state == TABLE_SHMEM || state == TABLE_FILE) {
+		error = map_file(collapse, subject, state == TABLE_SHMEM);
 		if (error)
 			return message_set_errno(why, error, "cannot map a file");
 	} else {
@@ -199,17 +151,17 @@ static int make_subject(struct collapse *collapse, enum collapsed_state state,
 		subject->memory = subject->region.memory;
 		madvise(subject->memory, subject->bytes, MADV_NOHUGEPAGE);
 	}
-	if (state == COLLAPSED_HALF)
+	if (state == TABLE_HALF)
 		pages /= 2;
-	else if (state == COLLAPSED_ONE)
+	else if (state == TABLE_ONE)
 		pages = 1;
-	else if (state == COLLAPSED_NO_TABLE)
+	else if (state == TABLE_NONE)
 		pages = 0;
 	for (uint64_t i = 0; i < tables; i++)
-		touch(subject->memory + i * collapse->table_bytes, pages, collapse->page_bytes);
-	if (state == COLLAPSED_SWAPPED)
+		collapse_touch(collapse, subject->memory + i * collapse->table_bytes, pages);
+	if (state == TABLE_SWAPPED)
 		error = swap_out(collapse, subject, why);
-	if (state == COLLAPSED_FILE)
+	if (state == TABLE_FILE)
 		fsync(subject->file);
 	/* Forbidden for the faults alone: MADV_COLLAPSE respects it too. */
 	if (!error && subject->file < 0 &&
@@ -229,11 +181,10 @@ static bool is_collapsed(const struct collapse *collapse, const struct subject *
 
 /* One call a table. *ret_failed: calls that did not return 0. */
 static void time_tables(struct collapse *collapse, const struct subject *subject,
-			enum collapsed_state state, struct collapse_samples *samples,
+			enum table_state state, struct collapse_samples *samples,
 			size_t *ret_failed)
 {
-	const char *row = collapse_rows[collapse->row].name;
-	uint64_t offset = state == COLLAPSED_UNALIGNED ? collapse->page_bytes : 0;
+	uint64_t offset = state == TABLE_UNALIGNED ? collapse->page_bytes : 0;
 	int errors[TABLES_MOST];
 	size_t count = subject->bytes / collapse->table_bytes;
 	bool collapsed;
@@ -244,32 +195,29 @@ static void time_tables(struct collapse *collapse, const struct subject *subject
 		int64_t begin_ns = clock_now_ns();
 		int result = madvise(at, collapse->table_bytes - offset, MADV_COLLAPSE);
 
-		samples->values[samples->count++] =
-			(double)(clock_now_ns() - begin_ns) - collapse->clock_cost_ns;
+		collapse_samples_add(collapse, samples, begin_ns);
 		errors[i] = result < 0 ? -errno : 0;
 		*ret_failed += result < 0;
 	}
 	collapsed = is_collapsed(collapse, subject);
 	for (size_t i = 0; i < count; i++)
 		/* Whether a file's table is huge is not in AnonHugePages; 0 says it. */
-		collapse_count_answer(collapse, row, errors[i],
-				      collapsed || (subject->file >= 0 && !errors[i]));
-	if (state <= COLLAPSED_SWAPPED && *ret_failed)
+		count_answer(collapse, errors[i], collapsed || (subject->file >= 0 && !errors[i]));
+	if (state <= TABLE_SWAPPED && *ret_failed)
 		collapse_break(collapse, "%zu of %zu calls failed (%s)", *ret_failed, count,
 			       strerrordesc_np(-errors[0] ?: EAGAIN));
-	else if (state <= COLLAPSED_SWAPPED && !collapsed)
+	else if (state <= TABLE_SWAPPED && !collapsed)
 		collapse_break(collapse, "MADV_COLLAPSE returned 0 and collapsed nothing");
 }
 
 int collapse_of_state_row(struct collapse *collapse, const struct collapse_row *row,
 			  struct message *why)
 {
-	enum collapsed_state state = (enum collapsed_state)row->argument;
-	size_t mark = collapse->knobs ? knobs_mark(collapse->knobs) : 0, failed;
+	enum table_state state = (enum table_state)row->argument;
 	struct collapse_samples samples;
 	struct collapse_window window;
 	struct subject subject;
-	struct message undo;
+	size_t failed;
 	int error = collapse_samples_make(&samples, TABLES_MOST);
 
 	if (error)
@@ -280,15 +228,10 @@ int collapse_of_state_row(struct collapse *collapse, const struct collapse_row *
 	if (!error) {
 		collapse_window_begin(collapse, &window);
 		time_tables(collapse, &subject, state, &samples, &failed);
-		collapse_window_end(collapse, &window,
-				    state == COLLAPSED_SWAPPED ? WINDOW_SWAPS : 0);
-		collapse_put_samples(collapse, &samples, "", "per call");
-		collapse_put(collapse, "max_ns", "ns", false, collapse_samples_at(&samples, 1),
-			     "per call, max");
+		collapse_window_end(collapse, &window, state == TABLE_SWAPPED ? WINDOW_SWAPS : 0);
+		collapse_put_samples(collapse, &samples, SAMPLES_MAX, "per call");
 	}
 	unmap_subject(&subject);
-	if (collapse->knobs && knobs_undo_to(collapse->knobs, mark, &undo) < 0 && !error)
-		error = message_set(why, -EIO, "%s", undo.text);
 	collapse_samples_free(&samples);
 	return error;
 }
@@ -318,8 +261,7 @@ static int time_remote(struct collapse *collapse, int pidfd, struct collapse_sam
 		result = pidfd < 0
 				 ? madvise(range.iov_base, range.iov_len, MADV_COLLAPSE)
 				 : syscall(SYS_process_madvise, pidfd, &range, 1, MADV_COLLAPSE, 0);
-		samples->values[samples->count++] =
-			(double)(clock_now_ns() - begin_ns) - collapse->clock_cost_ns;
+		collapse_samples_add(collapse, samples, begin_ns);
 		if (result < 0)
 			return message_set_errno(why, -errno, "%s with MADV_COLLAPSE",
 						 pidfd < 0 ? "madvise" : "process_madvise");
@@ -348,13 +290,16 @@ int collapse_remote_row(struct collapse *collapse, const struct collapse_row *ro
 	}
 	collapse_window_begin(collapse, &window);
 	error = time_remote(collapse, -1, &samples, why);
-	if (!error)
-		collapse_put_samples(collapse, &samples, "local", "own memory, 2M per call");
-	if (!error)
+	if (!error) {
+		collapse_prefix(collapse, "local_");
+		collapse_put_samples(collapse, &samples, 0, "own memory, 2M per call");
 		error = time_remote(collapse, child.pidfd, &samples, why);
-	if (!error)
-		collapse_put_samples(collapse, &samples, "remote",
+	}
+	if (!error) {
+		collapse_prefix(collapse, "remote_");
+		collapse_put_samples(collapse, &samples, 0,
 				     "memory of another process, 2M per call");
+	}
 	collapse_window_end(collapse, &window, 0);
 end_child:
 	child_kill(&child, 2 * NS_PER_S, collapse->knobs);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,53 +22,10 @@
 #include "sys/environment.h"
 #include "sys/kernel_config.h"
 
-#define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
 #define SIZE_DEFAULT (UINT64_C(8) << 30)
 #define SIZE_LEAST_TABLES 4
 /* Of what is free, so much may be taken: the rest of the machine goes on. */
 #define SIZE_SHARE 0.75
-
-bool collapse_stopping(const struct collapse *collapse)
-{
-	return collapse->settings->interrupted && *collapse->settings->interrupted;
-}
-
-void collapse_put(struct collapse *collapse, const char *name, const char *unit,
-		  bool higher_is_better, double value, const char *title_format, ...)
-{
-	char full[96], title[128];
-	struct metric_kind kind = {full, title, unit, higher_is_better};
-	va_list arguments;
-
-	snprintf(full, sizeof(full), "%s_%s", collapse_rows[collapse->row].name, name);
-	for (char *at = full; *at; at++)
-		if (*at == '-')
-			*at = '_';
-	va_start(arguments, title_format);
-	vsnprintf(title, sizeof(title), title_format, arguments);
-	va_end(arguments);
-	metric_table_add(&collapse->metrics, &kind, value);
-}
-
-void collapse_break(struct collapse *collapse, const char *format, ...)
-{
-	struct collapse_outcome *outcome = &collapse->outcomes[collapse->row];
-	va_list arguments;
-
-	/* Every reason of the first turn that was disturbed; later ones count. */
-	if (outcome->broken == 0) {
-		char *text = outcome->why.text;
-		size_t used = strlen(text), size = sizeof(outcome->why.text);
-
-		if (used > 0)
-			used += (size_t)snprintf(text + used, size - used, "; ");
-		va_start(arguments, format);
-		if (used < size)
-			vsnprintf(text + used, size - used, format, arguments);
-		va_end(arguments);
-	}
-	collapse->conditions_met = false;
-}
 
 /* The least of what is available and what groups above us allow. */
 static uint64_t room_bytes(char *ret_whose, size_t size)
@@ -226,47 +182,84 @@ static void choose_rows(struct collapse *collapse)
 	bool works = has_madv_collapse(collapse);
 
 	for (size_t i = 0; collapse_rows[i].name; i++) {
+		const struct collapse_row *row = &collapse_rows[i];
 		struct collapse_outcome *outcome = &collapse->outcomes[i];
 
-		outcome->wanted = collapse_row_wanted(collapse->settings->rows, &collapse_rows[i]);
-		if (!outcome->wanted)
-			continue;
-		if (collapse_rows[i].needs & ROW_NEEDS_KNOBS && !collapse->knobs)
+		outcome->wanted = collapse_row_wanted(collapse->settings->rows, row);
+		if (outcome->wanted && row->flags & ROW_NEEDS_KNOBS && !collapse->knobs)
 			make_absent(collapse, i,
 				    "changes khugepaged's settings in /sys: run as root");
-		else if (collapse_rows[i].needs & ROW_NEEDS_COLLAPSE && !works)
+		else if (outcome->wanted && row->flags & ROW_NEEDS_COLLAPSE && !works)
 			make_absent(collapse, i, "this kernel has no MADV_COLLAPSE (Linux 6.1)");
 	}
+}
+
+static bool is_left(const struct collapse *collapse, size_t row)
+{
+	return collapse->outcomes[row].wanted && !collapse->outcomes[row].absent;
+}
+
+/* Before a row has been measured once its time is guessed from the window. */
+static int64_t row_ns(const struct collapse *collapse, size_t row)
+{
+	const struct collapse_settings *settings = collapse->settings;
+
+	if (collapse->outcomes[row].took_ns > 0)
+		return collapse->outcomes[row].took_ns;
+	if (collapse_rows[row].flags & ROW_SCANS)
+		return (int64_t)settings->sweep_count * settings->window_ns / 2 * 3;
+	return settings->window_ns / 2;
+}
+
+/* When all will be done, judged at the begin of @row. */
+static void expect_end(struct collapse *collapse, size_t row)
+{
+	collapse->expected_end_ns = clock_now_ns();
+	for (unsigned int run = collapse->run; run < collapse->settings->runs; run++, row = 0)
+		for (; collapse_rows[row].name; row++)
+			if (is_left(collapse, row))
+				collapse->expected_end_ns += row_ns(collapse, row);
+}
+
+/* On memory that lies as the row wants it, between two looks at the machine's speed. */
+static int measure_row(struct collapse *collapse, struct message *why)
+{
+	const struct collapse_row *row = collapse->row;
+	unsigned int calls = row->flags & ROW_TIMES_REFERENCE ? 0 : REFERENCE_ROW_CALLS;
+	int error = collapse_region(collapse, row->state, why);
+	size_t mark = collapse_mark(collapse);
+
+	if (error)
+		return error;
+	collapse_progress(collapse, "run %u of %u: %s", collapse->run + 1, collapse->settings->runs,
+			  row->name);
+	if (calls)
+		collapse_reference_time(collapse, calls);
+	error = row->run(collapse, row, why);
+	error = collapse_undo(collapse, mark, error, why);
+	if (calls)
+		collapse_reference_time(collapse, calls);
+	if (!error)
+		collapse_reference_put(collapse);
+	return error;
 }
 
 /* One turn of one row. A row that cannot be measured here is absent from then on. */
 static int run_row(struct collapse *collapse, size_t row)
 {
 	struct collapse_outcome *outcome = &collapse->outcomes[row];
-	/* Rows that last time the reference all the while, by themselves. */
-	bool lasts = collapse_rows[row].run == collapse_scan_row ||
-		     collapse_rows[row].run == collapse_lengths_row;
 	struct message why = {""};
 	int64_t begin_ns = clock_now_ns();
 	int error;
 
-	collapse->row = row;
+	collapse->row = &collapse_rows[row];
+	collapse->outcome = outcome;
 	collapse->reference.count = 0;
 	collapse->conditions_met = true;
+	collapse->prefix[0] = '\0';
 	collapse->metrics.group = COLLAPSE_GROUP(collapse->run, row);
-	collapse_expect_end(collapse);
-	error = collapse_region(collapse, collapse_rows[row].state, &why);
-	if (!error) {
-		collapse_progress(collapse, "run %u of %u: %s", collapse->run + 1,
-				  collapse->settings->runs, collapse_rows[row].name);
-		if (!lasts)
-			collapse_reference_time(collapse, REFERENCE_BESIDE_CALLS);
-		error = collapse_rows[row].run(collapse, &collapse_rows[row], &why);
-		if (!lasts)
-			collapse_reference_time(collapse, REFERENCE_BESIDE_CALLS);
-		if (!error)
-			collapse_reference_put(collapse);
-	}
+	expect_end(collapse, row);
+	error = measure_row(collapse, &why);
 	if (collapse_stopping(collapse)) {
 		/* What an ended turn has measured counts no less; a cut one does not. */
 		if (error)
@@ -295,7 +288,7 @@ static int run_all(struct collapse *collapse)
 		/* Fresh memory for each run: where it lies may matter, and then runs show it. */
 		collapse_region_free(collapse);
 		for (size_t i = 0; collapse_rows[i].name && !error; i++)
-			if (collapse->outcomes[i].wanted && !collapse->outcomes[i].absent)
+			if (is_left(collapse, i))
 				error = run_row(collapse, i);
 	}
 	collapse_region_free(collapse);
@@ -308,67 +301,65 @@ static void judge(struct collapse *collapse)
 	struct message why;
 
 	for (size_t i = 0; collapse_rows[i].name; i++) {
+		const struct collapse_row *row = &collapse_rows[i];
 		const struct collapse_outcome *outcome = &collapse->outcomes[i];
 		unsigned int good = outcome->runs - outcome->broken;
 
-		if (!outcome->wanted || outcome->absent || outcome->runs == 0)
+		if (!is_left(collapse, i) || outcome->runs == 0)
 			continue;
 		if (outcome->broken)
 			record_reason(collapse->record,
 				      2 * good < outcome->runs ? VERDICT_INVALID : VERDICT_SUSPECT,
-				      "row %s: %u of %u runs %s: %s", collapse_rows[i].name,
-				      outcome->broken, outcome->runs,
-				      good ? "left out" : "disturbed", outcome->why.text);
+				      "row %s: %u of %u runs %s: %s", row->name, outcome->broken,
+				      outcome->runs, good ? "left out" : "disturbed",
+				      outcome->why.text);
 		/* khugepaged may be the other thread on the core that does the fixed work. */
-		if (good > 0 &&
-		    !collapse_runs_agree(&collapse->metrics, (unsigned int)i, collapse_rows[i].name,
-					 collapse_rows[i].run != collapse_scan_row, &why))
+		if (good > 0 && !collapse_runs_agree(&collapse->metrics, (unsigned int)i, row->name,
+						     !(row->flags & ROW_SCANS), &why))
 			record_reason(collapse->record, VERDICT_SUSPECT, "%s", why.text);
-		scanned |= collapse_rows[i].run == collapse_scan_row;
+		scanned |= row->flags & ROW_SCANS;
 	}
 	if (scanned && collapse->khugepaged == 0)
-		record_reason(
-			collapse->record, VERDICT_SUSPECT,
-			"khugepaged cannot be seen here: whether it had a CPU to itself is not "
-			"known");
+		record_reason(collapse->record, VERDICT_SUSPECT,
+			      "khugepaged cannot be seen here: whether it had a CPU to itself is "
+			      "not known");
+}
+
+static json_t *numbers_json(const uint64_t *numbers, size_t count)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(json, json_integer((json_int_t)numbers[i]));
+	return json;
 }
 
 static int describe(struct collapse *collapse)
 {
 	const struct collapse_settings *settings = collapse->settings;
-	json_t *json = json_object(), *sweep = json_array();
-	char nodes_shift[16], *config = NULL, *cpus = NULL;
+	char shift[16], *config = NULL, *cpus = NULL;
 	const char *source;
 	struct utsname kernel;
-	int error = 0;
+	bool known;
 
 	uname(&kernel);
-	for (size_t i = 0; i < settings->sweep_count; i++)
-		error |= json_array_append_new(
-			sweep, json_integer((json_int_t)settings->pages_to_scan[i]));
-	error |= json_put(json, "size_bytes", json_integer((json_int_t)collapse->bytes));
-	error |= json_put(json, "table_bytes", json_integer((json_int_t)collapse->table_bytes));
-	error |= json_put(json, "window_s", json_real((double)settings->window_ns / 1e9));
-	error |= json_put(json, "runs", json_integer(settings->runs));
-	error |= json_put(json, "rows", json_string(settings->rows ?: "mail"));
-	error |= json_put(json, "pages_to_scan", sweep);
-	error |= json_put(
-		json, "tables_per_hold",
-		json_integer((json_int_t)khugepaged_tables_per_hold(
-			kernel.release, settings->pages_to_scan[0], collapse->pages_per_table)));
 	if (settings->khugepaged_cpus)
 		cpus = cpu_list_format(settings->khugepaged_cpus);
-	error |= json_put(json, "khugepaged_cpus", json_string_or_null(cpus));
-	free(cpus);
 	/* MADV_COLLAPSE clears an array of so many nodes for each table. */
-	if (kernel_config_read(kernel.release, &config, &source) < 0 ||
-	    kernel_config_get(config, "NODES_SHIFT", nodes_shift, sizeof(nodes_shift)) < 0)
-		error |= json_put(json, "config_nodes_shift", json_null());
-	else
-		error |= json_put(json, "config_nodes_shift", json_string(nodes_shift));
+	known = kernel_config_read(kernel.release, &config, &source) == 0 &&
+		kernel_config_get(config, "NODES_SHIFT", shift, sizeof(shift)) == 0;
+	collapse->record->settings = json_pack(
+		"{s:I, s:I, s:f, s:i, s:s, s:o, s:I, s:s?, s:s?}", "size_bytes",
+		(json_int_t)collapse->bytes, "table_bytes", (json_int_t)collapse->table_bytes,
+		"window_s", (double)settings->window_ns / 1e9, "runs", settings->runs, "rows",
+		settings->rows ?: "mail", "pages_to_scan",
+		numbers_json(settings->pages_to_scan, settings->sweep_count), "tables_per_hold",
+		(json_int_t)khugepaged_tables_per_hold(kernel.release, settings->pages_to_scan[0],
+						       collapse->pages_per_table),
+		"khugepaged_cpus", cpus, "config_nodes_shift", known ? shift : NULL);
+	free(cpus);
 	free(config);
-	collapse->record->settings = json;
-	return error ? -ENOMEM : 0;
+	return collapse->record->settings ? 0 : -ENOMEM;
 }
 
 static int measure(struct collapse *collapse, struct message *message)

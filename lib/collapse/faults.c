@@ -19,7 +19,6 @@
 
 #define POPULATE_MOST (UINT64_C(256) << 20)
 #define FAULTS_MOST 20000
-#define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
 
 /* --- populating --- */
 
@@ -38,8 +37,7 @@ static double time_populate(struct collapse *collapse, enum populate_method meth
 	madvise(region.memory, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	begin_ns = clock_now_ns();
 	if (method == POPULATE_TOUCH)
-		for (uint64_t at = 0; at < bytes; at += collapse->page_bytes)
-			*((volatile char *)region.memory + at) = 1;
+		collapse_touch(collapse, region.memory, bytes / collapse->page_bytes);
 	else if (method == POPULATE_MADVISE && madvise(region.memory, bytes, MADV_POPULATE_WRITE))
 		error = -errno;
 	else if (method == POPULATE_MAP && mmap(region.memory, bytes, PROT_READ | PROT_WRITE,
@@ -69,7 +67,6 @@ int collapse_populate_row(struct collapse *collapse, const struct collapse_row *
 	};
 	uint64_t bytes = collapse_small_bytes(collapse, POPULATE_MOST), huge_bytes = 0;
 	struct collapse_window window;
-	char name[64];
 
 	collapse_warm_up(collapse, bytes);
 	collapse_window_begin(collapse, &window);
@@ -79,8 +76,8 @@ int collapse_populate_row(struct collapse *collapse, const struct collapse_row *
 
 		if (ns < 0)
 			continue; /* MADV_POPULATE_WRITE is of Linux 5.14 */
-		snprintf(name, sizeof(name), "%s_table_ns", ways[i].name);
-		collapse_put(collapse, name, "ns", false,
+		collapse_prefix(collapse, "%s_", ways[i].name);
+		collapse_put(collapse, "table_ns", "ns",
 			     ns * (double)collapse->table_bytes / (double)bytes, "%s, 2M",
 			     ways[i].title);
 		if (ways[i].huge && huge_bytes != bytes)
@@ -120,13 +117,11 @@ static size_t list_sizes(const struct collapse *collapse, struct page_size *size
 	return count;
 }
 
-/* Switches the size on; *ret_mark for knobs_undo_to(). */
-static int use_size(struct collapse *collapse, const struct page_size *size, size_t *ret_mark,
-		    struct message *why)
+/* Switches the size on; -EPERM for those that only root can. */
+static int use_size(struct collapse *collapse, const struct page_size *size, struct message *why)
 {
 	char path[PATH_MAX];
 
-	*ret_mark = collapse->knobs ? knobs_mark(collapse->knobs) : 0;
 	if (!size->needs_knob)
 		return 0;
 	if (!collapse->knobs)
@@ -185,42 +180,57 @@ static void time_first_touches(const struct collapse *collapse, const struct pag
 				return;
 			begin_ns = clock_now_ns();
 			*(volatile char *)(memory + table + at) = 1;
-			samples->values[samples->count++] =
-				(double)(clock_now_ns() - begin_ns) - collapse->clock_cost_ns;
+			collapse_samples_add(collapse, samples, begin_ns);
 		}
 }
 
-static int fault_size(struct collapse *collapse, const struct page_size *size,
-		      struct collapse_samples *samples, struct message *why)
-{
-	uint64_t bytes = collapse_small_bytes(collapse, POPULATE_MOST);
-	struct thp_region region;
-	char title[64];
-	int64_t given;
-	size_t mark;
-	int error = use_size(collapse, size, &mark, why);
+/* One measurement in @region, which faults in pages of @size. */
+typedef int measure_size(struct collapse *collapse, const struct page_size *size,
+			 const struct thp_region *region, void *data, struct message *why);
 
-	if (error == -EPERM)
-		return 0; /* told once by the row */
-	if (error)
-		return error;
-	error = map_for_size(collapse, size, bytes, &region);
-	if (!error) {
-		given = faults_of_size(size);
-		time_first_touches(collapse, size, region.memory, bytes, samples);
-		if (given >= 0 &&
-		    (double)(faults_of_size(size) - given) < 0.9 * (double)samples->count)
-			collapse_break(collapse,
-				       "less than nine tenths of the %s faults got a page "
-				       "of that size",
-				       size->label);
-		snprintf(title, sizeof(title), "fault of %s", size->label);
-		collapse_put_samples(collapse, samples, size->label, title);
-		thp_region_unmap(&region);
+/* Does it with memory of at most @most_bytes for each size that can be had. */
+static int measure_sizes(struct collapse *collapse, uint64_t most_bytes, measure_size *measure,
+			 void *data, struct message *why)
+{
+	uint64_t bytes = collapse_small_bytes(collapse, most_bytes);
+	struct page_size sizes[24];
+	size_t count = list_sizes(collapse, sizes, ARRAY_SIZE(sizes));
+	struct thp_region region;
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		size_t mark = collapse_mark(collapse);
+
+		error = use_size(collapse, &sizes[i], why);
+		if (error == -EPERM) {
+			error = 0; /* told once by the fault row */
+			continue;
+		}
+		if (!error)
+			error = map_for_size(collapse, &sizes[i], bytes, &region);
+		if (!error) {
+			collapse_prefix(collapse, "%s_", sizes[i].label);
+			error = measure(collapse, &sizes[i], &region, data, why);
+			thp_region_unmap(&region);
+		}
+		error = collapse_undo(collapse, mark, error, why);
 	}
-	if (collapse->knobs && knobs_undo_to(collapse->knobs, mark, why) < 0)
-		error = -EIO;
 	return error;
+}
+
+static int fault_size(struct collapse *collapse, const struct page_size *size,
+		      const struct thp_region *region, void *data, struct message *why)
+{
+	struct collapse_samples *samples = data;
+	int64_t given = faults_of_size(size);
+
+	time_first_touches(collapse, size, region->memory, region->bytes, samples);
+	if (given >= 0 && (double)(faults_of_size(size) - given) < 0.9 * (double)samples->count)
+		collapse_break(collapse,
+			       "less than nine tenths of the %s faults got a page of that size",
+			       size->label);
+	collapse_put_samples(collapse, samples, 0, "fault of %s", size->label);
+	return 0;
 }
 
 int collapse_fault_row(struct collapse *collapse, const struct collapse_row *row,
@@ -229,20 +239,19 @@ int collapse_fault_row(struct collapse *collapse, const struct collapse_row *row
 	struct collapse_samples samples;
 	struct collapse_window window;
 	struct page_size sizes[24];
-	size_t count = list_sizes(collapse, sizes, 24);
 	int error = collapse_samples_make(&samples, FAULTS_MOST);
 
 	if (error)
 		return error;
-	if (!collapse->knobs && collapse->run == 0 && count > 2)
+	if (!collapse->knobs && collapse->run == 0 &&
+	    list_sizes(collapse, sizes, ARRAY_SIZE(sizes)) > 2)
 		record_note(collapse->record,
-			    "row %s: n/a for sizes between small and 2M: only "
-			    "root can switch them on",
+			    "row %s: n/a for sizes between small and 2M: only root can switch "
+			    "them on",
 			    row->name);
 	collapse_warm_up(collapse, collapse_small_bytes(collapse, POPULATE_MOST));
 	collapse_window_begin(collapse, &window);
-	for (size_t i = 0; i < count && !error; i++)
-		error = fault_size(collapse, &sizes[i], &samples, why);
+	error = measure_sizes(collapse, POPULATE_MOST, fault_size, &samples, why);
 	collapse_window_end(collapse, &window, 0);
 	collapse_samples_free(&samples);
 	return error;
@@ -250,39 +259,25 @@ int collapse_fault_row(struct collapse *collapse, const struct collapse_row *row
 
 /* --- copy on write after fork --- */
 
+/* In memory that the child shares. */
 struct fork_shared {
 	size_t count;
 	double values[FAULTS_MOST];
 };
 
-struct fork_body {
-	const struct collapse *collapse;
-	const struct page_size *size;
-	char *memory;
-	uint64_t bytes;
-	struct fork_shared *shared;
-};
-
-static void write_after_fork(struct fork_body *body)
-{
-	struct collapse_samples samples = {.values = body->shared->values, .capacity = FAULTS_MOST};
-
-	time_first_touches(body->collapse, body->size, body->memory, body->bytes, &samples);
-	body->shared->count = samples.count;
-}
-
 /* Forks with @region populated; the child writes to each block once. */
 static int fork_and_write(struct collapse *collapse, const struct page_size *size,
-			  struct thp_region *region, struct fork_shared *shared,
+			  const struct thp_region *region, struct fork_shared *shared,
 			  double *ret_fork_ns)
 {
-	struct fork_body body = {collapse, size, region->memory, region->bytes, shared};
+	struct collapse_samples samples = {.values = shared->values, .capacity = FAULTS_MOST};
 	int64_t begin_ns = clock_now_ns();
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		write_after_fork(&body);
+		time_first_touches(collapse, size, region->memory, region->bytes, &samples);
+		shared->count = samples.count;
 		_exit(0);
 	}
 	*ret_fork_ns = (double)(clock_now_ns() - begin_ns) - collapse->clock_cost_ns;
@@ -294,39 +289,24 @@ static int fork_and_write(struct collapse *collapse, const struct page_size *siz
 }
 
 static int fork_size(struct collapse *collapse, const struct page_size *size,
-		     struct fork_shared *shared, struct message *why)
+		     const struct thp_region *region, void *data, struct message *why)
 {
-	uint64_t bytes = collapse_small_bytes(collapse, POPULATE_MOST / 4);
-	struct collapse_samples samples = {.values = shared->values};
-	double fork_ns, blocks;
-	struct thp_region region;
-	char name[64], title[64];
-	size_t mark;
-	int error = use_size(collapse, size, &mark, why);
+	struct fork_shared *shared = data;
+	struct collapse_samples samples = {.values = shared->values, .capacity = FAULTS_MOST};
+	size_t blocks;
+	double fork_ns;
+	int error;
 
-	if (error == -EPERM)
-		return 0;
+	time_first_touches(collapse, size, region->memory, region->bytes, &samples);
+	blocks = samples.count;
+	error = fork_and_write(collapse, size, region, shared, &fork_ns);
 	if (error)
 		return error;
-	error = map_for_size(collapse, size, bytes, &region);
-	if (!error) {
-		samples.capacity = FAULTS_MOST;
-		time_first_touches(collapse, size, region.memory, bytes, &samples);
-		blocks = (double)samples.count;
-		error = fork_and_write(collapse, size, &region, shared, &fork_ns);
-		thp_region_unmap(&region);
-	}
-	if (!error) {
-		snprintf(name, sizeof(name), "%s_call_ns", size->label);
-		collapse_put(collapse, name, "ns", false, fork_ns, "fork with %.0f pages of %s",
-			     blocks, size->label);
-		samples.count = shared->count;
-		snprintf(title, sizeof(title), "first write to %s after fork", size->label);
-		collapse_put_samples(collapse, &samples, size->label, title);
-	}
-	if (collapse->knobs && knobs_undo_to(collapse->knobs, mark, why) < 0)
-		error = -EIO;
-	return error;
+	collapse_put(collapse, "call_ns", "ns", fork_ns, "fork with %zu pages of %s", blocks,
+		     size->label);
+	samples.count = shared->count;
+	collapse_put_samples(collapse, &samples, 0, "first write to %s after fork", size->label);
+	return 0;
 }
 
 int collapse_fork_row(struct collapse *collapse, const struct collapse_row *row,
@@ -335,17 +315,14 @@ int collapse_fork_row(struct collapse *collapse, const struct collapse_row *row,
 	struct fork_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct collapse_window window;
-	struct page_size sizes[24];
-	size_t count = list_sizes(collapse, sizes, 24);
-	int error = 0;
+	int error;
 
 	if (shared == MAP_FAILED)
 		return -errno;
 	memset(shared, 0, sizeof(*shared));
 	collapse_warm_up(collapse, collapse_small_bytes(collapse, POPULATE_MOST / 2));
 	collapse_window_begin(collapse, &window);
-	for (size_t i = 0; i < count && !error; i++)
-		error = fork_size(collapse, &sizes[i], shared, why);
+	error = measure_sizes(collapse, POPULATE_MOST / 4, fork_size, shared, why);
 	/* The child's time is ours, and a write to a shared huge page splits its mapping. */
 	collapse_window_end(collapse, &window, WINDOW_SPLITS);
 	munmap(shared, sizeof(*shared));

@@ -7,15 +7,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/parse.h"
 #include "collapse/state.h"
-#include "stats/series.h"
 
 #define SAMPLES_MOST 500000
 #define ROUNDS_LEAST 11
@@ -32,39 +29,6 @@ struct length {
 	struct collapse_samples samples;
 	double p50_ns;
 };
-
-int collapse_samples_make(struct collapse_samples *samples, size_t capacity)
-{
-	*samples = (struct collapse_samples){.capacity = capacity};
-	samples->values = malloc(capacity * sizeof(*samples->values));
-	if (!samples->values)
-		return -ENOMEM;
-	/* Their pages shall exist before anything is timed. */
-	for (size_t i = 0; i < capacity; i++)
-		samples->values[i] = 0;
-	return 0;
-}
-
-void collapse_samples_sort(struct collapse_samples *samples)
-{
-	series_sort(samples->values, samples->count);
-}
-
-double collapse_samples_at(const struct collapse_samples *samples, double fraction)
-{
-	double rarer = fraction < 0.5 ? fraction : 1 - fraction;
-
-	if (samples->count == 0 || (rarer > 0 && (double)samples->count * rarer < 1))
-		return NAN;
-	return samples->values[fraction >= 1 ? samples->count - 1
-					     : (size_t)((double)samples->count * fraction)];
-}
-
-void collapse_samples_free(struct collapse_samples *samples)
-{
-	free(samples->values);
-	*samples = (struct collapse_samples){0};
-}
 
 static void free_lengths(struct length *lengths, size_t count)
 {
@@ -107,7 +71,6 @@ static int call_next(const struct collapse *collapse, struct length *length)
 /* The first call of a turn finds the caches as the length before left them: not counted. */
 static int take_turn(const struct collapse *collapse, struct length *length)
 {
-	struct collapse_samples *samples = &length->samples;
 	int error = call_next(collapse, length);
 	int64_t now_ns = clock_now_ns(), end_ns = now_ns + TURN_MOST_NS;
 
@@ -115,10 +78,8 @@ static int take_turn(const struct collapse *collapse, struct length *length)
 		int64_t begin_ns = clock_now_ns();
 
 		error = call_next(collapse, length);
+		collapse_samples_add(collapse, &length->samples, begin_ns);
 		now_ns = clock_now_ns();
-		if (samples->count < samples->capacity)
-			samples->values[samples->count++] =
-				(double)(now_ns - begin_ns) - collapse->clock_cost_ns;
 	}
 	return error;
 }
@@ -148,16 +109,9 @@ static int time_rounds(struct collapse *collapse, struct length *lengths, size_t
 
 static void put_length(struct collapse *collapse, struct length *length)
 {
-	char name[64];
-
-	collapse_samples_sort(&length->samples);
+	collapse_prefix(collapse, "%s_", length->label);
+	collapse_put_samples(collapse, &length->samples, 0, "%s per call", length->label);
 	length->p50_ns = collapse_samples_at(&length->samples, 0.5);
-	snprintf(name, sizeof(name), "%.31s_p50_ns", length->label);
-	collapse_put(collapse, name, "ns", false, length->p50_ns, "%s per call, p50",
-		     length->label);
-	snprintf(name, sizeof(name), "%.31s_p99_ns", length->label);
-	collapse_put(collapse, name, "ns", false, collapse_samples_at(&length->samples, 0.99),
-		     "%s per call, p99", length->label);
 }
 
 /* The mail's slope: from 2M to 512M; on smaller regions to the whole. */
@@ -172,8 +126,9 @@ static void put_slope(struct collapse *collapse, const struct length *lengths, s
 	if (longest == first)
 		return;
 	slope_ns = (longest->p50_ns - first->p50_ns) / (double)(longest->tables - 1);
-	collapse_put(collapse, "slope_ns", "ns", false, slope_ns, "each further table of a call");
-	collapse_put(collapse, "intercept_ns", "ns", false, first->p50_ns - slope_ns,
+	collapse->prefix[0] = '\0';
+	collapse_put(collapse, "slope_ns", "ns", slope_ns, "each further table of a call");
+	collapse_put(collapse, "intercept_ns", "ns", first->p50_ns - slope_ns,
 		     "a call of no table (intercept)");
 }
 

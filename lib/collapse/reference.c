@@ -39,37 +39,33 @@ void collapse_reference_close(struct collapse *collapse)
 void collapse_reference_time(struct collapse *collapse, unsigned int calls)
 {
 	static char page[CLEARED_BYTES] __attribute__((aligned(CLEARED_BYTES)));
-	struct collapse_samples *samples = &collapse->reference;
 	struct iovec ranges[CLEARED_TIMES];
 
 	for (size_t i = 0; i < CLEARED_TIMES; i++)
 		ranges[i] = (struct iovec){page, sizeof(page)};
 	for (unsigned int i = 0; i < UNTIMED_CALLS + calls; i++) {
-		int64_t begin_ns = clock_now_ns(), took_ns;
+		int64_t begin_ns = clock_now_ns();
 
 		if (readv(collapse->zeros, ranges, CLEARED_TIMES) < 0)
 			return;
-		took_ns = clock_now_ns() - begin_ns;
-		if (i >= UNTIMED_CALLS && samples->count < samples->capacity)
-			samples->values[samples->count++] =
-				(double)took_ns - collapse->clock_cost_ns;
+		if (i >= UNTIMED_CALLS)
+			collapse_samples_add(collapse, &collapse->reference, begin_ns);
 	}
 }
 
 void collapse_reference_put(struct collapse *collapse)
 {
 	struct collapse_samples *samples = &collapse->reference;
-
 	double fast_ns;
 
 	collapse_samples_sort(samples);
+	collapse->prefix[0] = '\0';
 	fast_ns = collapse_samples_at(samples, 0.01);
 	if (samples->count > 0)
-		collapse_put(collapse, REFERENCE_METRIC, "ns", false,
-			     collapse_samples_at(samples, 0.5),
+		collapse_put(collapse, REFERENCE_METRIC, "ns", collapse_samples_at(samples, 0.5),
 			     "fixed work beside (reading %d zero pages), p50", CLEARED_TIMES);
 	if (isfinite(fast_ns)) /* a short window has too few for it */
-		collapse_put(collapse, REFERENCE_FAST_METRIC, "ns", false, fast_ns,
+		collapse_put(collapse, REFERENCE_FAST_METRIC, "ns", fast_ns,
 			     "fixed work beside, p1");
 	samples->count = 0;
 }

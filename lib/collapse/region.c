@@ -17,15 +17,14 @@ void collapse_region_free(struct collapse *collapse)
 }
 
 /* Makes the pages of [@memory, @memory + @bytes) exist, as large as the advice on it allows. */
-static int populate(char *memory, size_t bytes, size_t page_bytes)
+static int populate(const struct collapse *collapse, char *memory, size_t bytes)
 {
 	while (madvise(memory, bytes, MADV_POPULATE_WRITE) < 0) {
 		if (errno == EINTR || errno == EAGAIN)
 			continue;
 		if (errno != EINVAL) /* before Linux 5.14 */
 			return -errno;
-		for (size_t at = 0; at < bytes; at += page_bytes)
-			*(volatile char *)(memory + at) = 1;
+		collapse_touch(collapse, memory, bytes / collapse->page_bytes);
 		break;
 	}
 	return 0;
@@ -46,7 +45,7 @@ static int make_huge(struct collapse *collapse)
 	/* Where the fault found no free huge page, collapsing looks (and compacts) harder. */
 	if (thp_mapped_bytes(memory, collapse->bytes, &huge_bytes) == 0 &&
 	    huge_bytes < collapse->bytes) {
-		populate(memory, collapse->bytes, collapse->page_bytes);
+		populate(collapse, memory, collapse->bytes);
 		madvise(memory, collapse->bytes, MADV_COLLAPSE);
 	}
 	return 0;
@@ -66,11 +65,10 @@ static int make_holes(struct collapse *collapse, uint64_t hole)
 		char *at = memory + table * collapse->table_bytes;
 
 		if (hole > 0)
-			error = populate(at, hole * page_bytes, page_bytes);
+			error = populate(collapse, at, hole * page_bytes);
 		if (!error && hole + 1 < collapse->pages_per_table)
-			error = populate(at + (hole + 1) * page_bytes,
-					 (collapse->pages_per_table - hole - 1) * page_bytes,
-					 page_bytes);
+			error = populate(collapse, at + (hole + 1) * page_bytes,
+					 (collapse->pages_per_table - hole - 1) * page_bytes);
 		if (table % 256 == 0 && collapse_stopping(collapse))
 			return -EINTR;
 	}
@@ -86,7 +84,7 @@ static int make_unreferenced(struct collapse *collapse)
 
 	if (madvise(memory, collapse->bytes, MADV_NOHUGEPAGE) < 0)
 		return -errno;
-	error = populate(memory, collapse->bytes, collapse->page_bytes);
+	error = populate(collapse, memory, collapse->bytes);
 	/* Takes the marks of use off every page of ours. */
 	if (!error)
 		error = machine_write("/proc/self/clear_refs", "1");

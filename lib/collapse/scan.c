@@ -90,7 +90,7 @@ static void check_knobs(struct collapse *collapse, const char *pages_to_scan)
 		{KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0"},
 		{KHUGEPAGED_FOLDER "/alloc_sleep_millisecs", "0"},
 		{KHUGEPAGED_FOLDER "/max_ptes_none", "0"},
-		{"/sys/kernel/mm/transparent_hugepage/enabled", "madvise"},
+		{THP_FOLDER "/enabled", "madvise"},
 	};
 	char value[32];
 
@@ -100,40 +100,34 @@ static void check_knobs(struct collapse *collapse, const char *pages_to_scan)
 			collapse_break(collapse, "someone changed %s in the window", knobs[i].path);
 }
 
-static void put_scan(struct collapse *collapse, const char *prefix,
-		     const struct khugepaged_sample *begin, const struct khugepaged_sample *end,
-		     double passes, bool walked)
+static void put_scan(struct collapse *collapse, const struct khugepaged_sample *begin,
+		     const struct khugepaged_sample *end, double passes, bool walked)
 {
 	double elapsed_ns = (double)(end->when_ns - begin->when_ns);
 	double cpu_ns = end->cpu_ns >= 0 && begin->cpu_ns >= 0
 				? (double)(end->cpu_ns - begin->cpu_ns)
 				: NAN;
 	double visits = passes * (double)collapse->tables;
-	char size[32], name[64];
 	double window_s = (double)collapse->settings->window_ns / 1e9;
+	char size[32];
 
-	format_size(collapse->bytes, size, sizeof(size));
-	snprintf(name, sizeof(name), "%spasses", prefix);
 	/* As many as fit into the window that was asked for: sleeping ends a little late. */
-	collapse_put(collapse, name, "passes", true, passes * window_s * 1e9 / elapsed_ns,
-		     "full passes over %s in %gs", size, window_s);
-	snprintf(name, sizeof(name), "%scpu_pct", prefix);
-	collapse_put(collapse, name, "%", true, 100 * cpu_ns / elapsed_ns, "khugepaged CPU");
-	snprintf(name, sizeof(name), "%stable_ns", prefix);
-	collapse_put(collapse, name, "ns", false, elapsed_ns / visits,
+	collapse_put(collapse, "passes", "passes", passes * window_s * 1e9 / elapsed_ns,
+		     "full passes over %s in %gs", format_size(collapse->bytes, size, sizeof(size)),
+		     window_s);
+	collapse_put(collapse, "cpu_pct", "%", 100 * cpu_ns / elapsed_ns, "khugepaged CPU");
+	collapse_put(collapse, "table_ns", "ns", elapsed_ns / visits,
 		     "cost per refused table, wall");
-	snprintf(name, sizeof(name), "%stable_cpu_ns", prefix);
-	collapse_put(collapse, name, "ns", false, cpu_ns / visits, "cost per refused table, CPU");
-	if (!walked)
-		return;
-	snprintf(name, sizeof(name), "%spage_ns", prefix);
-	collapse_put(collapse, name, "ns", false,
-		     elapsed_ns / visits / (double)collapse->pages_per_table,
-		     "cost per page entry, wall");
+	collapse_put(collapse, "table_cpu_ns", "ns", cpu_ns / visits,
+		     "cost per refused table, CPU");
+	if (walked)
+		collapse_put(collapse, "page_ns", "ns",
+			     elapsed_ns / visits / (double)collapse->pages_per_table,
+			     "cost per page entry, wall");
 }
 
 /* The window, with a look at the machine's speed now and then. */
-static int sleep_beside(struct collapse *collapse)
+static int sleep_and_time_reference(struct collapse *collapse)
 {
 	int64_t end_ns = clock_now_ns() + collapse->settings->window_ns, left_ns;
 
@@ -146,7 +140,7 @@ static int sleep_beside(struct collapse *collapse)
 }
 
 static int scan_window(struct collapse *collapse, const struct collapse_row *row,
-		       const char *prefix, struct message *why)
+		       struct message *why)
 {
 	bool walked = row->state == REGION_HOLE_LAST || row->state == REGION_UNREFERENCED;
 	/* The kernel counts each table refused for its holes, so passes are known to a fraction. */
@@ -164,7 +158,7 @@ static int scan_window(struct collapse *collapse, const struct collapse_row *row
 	if (counted)
 		refused_begin = refused_tables();
 	khugepaged_sample(collapse->khugepaged, &begin);
-	error = sleep_beside(collapse);
+	error = sleep_and_time_reference(collapse);
 	if (counted)
 		refused_end = refused_tables();
 	khugepaged_sample(collapse->khugepaged, &end);
@@ -175,7 +169,7 @@ static int scan_window(struct collapse *collapse, const struct collapse_row *row
 	if (refused_begin >= 0 && refused_end > refused_begin)
 		passes = (double)(refused_end - refused_begin) / (double)collapse->tables;
 	check_scan(collapse, &begin, &end);
-	put_scan(collapse, prefix, &begin, &end, passes, walked);
+	put_scan(collapse, &begin, &end, passes, walked);
 	return 0;
 }
 
@@ -186,14 +180,12 @@ int collapse_scan_row(struct collapse *collapse, const struct collapse_row *row,
 	int error = 0;
 
 	for (size_t i = 0; i < settings->sweep_count && !error; i++) {
-		size_t mark = knobs_mark(collapse->knobs);
-		char value[32], prefix[64] = "";
-		struct message undo;
-		int undo_error;
+		size_t mark = collapse_mark(collapse);
+		char value[32];
 
 		snprintf(value, sizeof(value), "%" PRIu64, settings->pages_to_scan[i]);
 		if (i > 0)
-			snprintf(prefix, sizeof(prefix), "scan%s_", value);
+			collapse_prefix(collapse, "scan%s_", value);
 		collapse_region_check(collapse, "before");
 		error = knobs_write(collapse->knobs, KHUGEPAGED_FOLDER "/pages_to_scan", value,
 				    why);
@@ -201,12 +193,10 @@ int collapse_scan_row(struct collapse *collapse, const struct collapse_row *row,
 			error = knobs_write(collapse->knobs,
 					    KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0", why);
 		if (!error)
-			error = scan_window(collapse, row, prefix, why);
+			error = scan_window(collapse, row, why);
 		if (!error)
 			check_knobs(collapse, value);
-		undo_error = knobs_undo_to(collapse->knobs, mark, &undo);
-		if (!error && undo_error)
-			error = message_set(why, undo_error, "%s", undo.text);
+		error = collapse_undo(collapse, mark, error, why);
 		collapse_region_check(collapse, "after");
 	}
 	return error;

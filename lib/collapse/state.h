@@ -9,9 +9,9 @@
 #include "collapse/judge.h"
 #include "record/metric_table.h"
 #include "sys/khugepaged.h"
-#include "undo/knob.h"
 #include "sys/snapshot.h"
 #include "sys/thp.h"
+#include "undo/knob.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -22,6 +22,8 @@
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
 #endif
+
+#define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
 
 /* How the pages of the region lie. */
 enum region_state {
@@ -34,18 +36,41 @@ enum region_state {
 	REGION_EMPTY,	     /* no table at all */
 };
 
-#define ROW_NEEDS_KNOBS 1    /* changes khugepaged's settings: root */
-#define ROW_NEEDS_COLLAPSE 2 /* MADV_COLLAPSE, Linux 6.1 */
+/* How MADV_COLLAPSE finds a table. The first four must become huge pages. */
+enum table_state {
+	TABLE_SMALL,   /* all pages small */
+	TABLE_HALF,    /* half of them */
+	TABLE_ONE,     /* one */
+	TABLE_SWAPPED, /* all in swap */
+	TABLE_SHMEM,   /* of a memfd */
+	TABLE_FILE,    /* of a file that is open for writing */
+	TABLE_NONE,
+	TABLE_UNALIGNED, /* a range that holds no whole table */
+};
+
+/* What runs while the neighbours are measured. */
+enum neighbour_load {
+	NEIGHBOURS_IDLE,
+	NEIGHBOURS_SCAN,     /* khugepaged, with nothing to collapse */
+	NEIGHBOURS_COLLAPSE, /* MADV_COLLAPSE of small pages, again and again */
+	NEIGHBOURS_LOOP,     /* MADV_COLLAPSE of what is huge, in one call over all of it */
+};
+
+#define ROW_NEEDS_KNOBS 1     /* changes khugepaged's settings: root */
+#define ROW_NEEDS_COLLAPSE 2  /* MADV_COLLAPSE, Linux 6.1 */
+#define ROW_SCANS 4	      /* measures khugepaged, a window for each number of the sweep */
+#define ROW_TIMES_REFERENCE 8 /* lasts, and times the reference all the while */
 
 struct collapse;
 
 struct collapse_row {
 	const char *name, *group, *summary;
-	unsigned int needs;
+	unsigned int flags;
 	enum region_state state;
-	/* 0, or -errno with why it cannot be measured here; -EINTR: stopped. */
+	/* 0, or -errno with why it cannot be measured here; -EINTR: stopped. What it changed by
+	 * knobs is put back by the caller. */
 	int (*run)(struct collapse *collapse, const struct collapse_row *row, struct message *why);
-	int64_t argument;
+	int argument;
 };
 
 extern const struct collapse_row collapse_rows[]; /* ends with a NULL name */
@@ -85,35 +110,78 @@ struct collapse {
 	enum region_state state;
 	pid_t khugepaged; /* 0: not seen */
 
-	size_t row;	     /* index of the one under way */
-	unsigned int run;    /* and which turn of it, from 0 */
-	bool conditions_met; /* of this turn so far */
+	/* The turn under way: */
+	const struct collapse_row *row;
+	struct collapse_outcome *outcome;
+	unsigned int run;    /* from 0 */
+	bool conditions_met; /* so far */
+	char prefix[64];     /* of its metrics' names, after the row's: "2M_" */
 
 	char progress[160]; /* what is under way, "": nothing */
 	int64_t expected_end_ns, progress_again_ns;
 };
 
-bool collapse_stopping(const struct collapse *collapse);
+/* --- turn.c: what every row needs --- */
 
-/* --- progress.c --- */
+bool collapse_stopping(const struct collapse *collapse);
+/* Sleeps until @ns have passed; false when stopped. */
+bool collapse_sleep(struct collapse *collapse, int64_t ns);
 
 void collapse_progress(struct collapse *collapse, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Shows the same once more with the time that is left now; at most once a second. */
-void collapse_progress_again(struct collapse *collapse);
-/* When all will be done, judged at the begin of the row under way. */
-void collapse_expect_end(struct collapse *collapse);
 
-/* --- collapse.c --- */
-
-/* Adds a value of the row under way as "<row>_<name>"; the title may say more. */
-void collapse_put(struct collapse *collapse, const char *name, const char *unit,
-		  bool higher_is_better, double value, const char *title_format, ...)
-	__attribute__((format(printf, 6, 7)));
+/* From now on the metrics of this turn are called "<row>_<prefix><name>"; "": none. */
+void collapse_prefix(struct collapse *collapse, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Adds a value of the row under way. Of times ("ns") less is better, of all else more. */
+void collapse_put(struct collapse *collapse, const char *name, const char *unit, double value,
+		  const char *title_format, ...) __attribute__((format(printf, 5, 6)));
 
 /* The conditions of this turn are not met: it is left out of the medians. */
 void collapse_break(struct collapse *collapse, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* For collapse_undo(); without knobs nothing changes and nothing is undone. */
+size_t collapse_mark(const struct collapse *collapse);
+/* Puts back what was changed since @mark. @error, or when it is 0 that of the undoing, with why. */
+int collapse_undo(struct collapse *collapse, size_t mark, int error, struct message *why);
+
+/* -ENOMEM; for collapse_samples_free(). */
+int collapse_samples_make(struct collapse_samples *samples, size_t capacity);
+void collapse_samples_free(struct collapse_samples *samples);
+/* A call that began at @begin_ns (clock_now_ns()) ends now. Beyond the capacity it is dropped. */
+void collapse_samples_add(const struct collapse *collapse, struct collapse_samples *samples,
+			  int64_t begin_ns);
+void collapse_samples_sort(struct collapse_samples *samples);
+/* The value at @fraction after sorting; NaN when too few to say it. */
+double collapse_samples_at(const struct collapse_samples *samples, double fraction);
+/* Sorts, and adds p50 and p99 as "p50_ns" and "p99_ns", and what @further asks for. */
+#define SAMPLES_P99_9 1
+#define SAMPLES_MAX 2
+void collapse_put_samples(struct collapse *collapse, struct collapse_samples *samples,
+			  unsigned int further, const char *title_format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Size of what a row uses apart from the region: at most @most_bytes and a quarter of --size. */
+uint64_t collapse_small_bytes(const struct collapse *collapse, uint64_t most_bytes);
+/* Writes to each of @count pages from @memory on. */
+void collapse_touch(const struct collapse *collapse, char *memory, uint64_t count);
+/* Takes and gives back @bytes twice over (at most --size), so that what is timed next does not meet
+ * memory that the host must fetch. */
+void collapse_warm_up(const struct collapse *collapse, uint64_t bytes);
+
+/* --- reference.c --- */
+
+/* -ENOMEM. */
+int collapse_reference_open(struct collapse *collapse);
+void collapse_reference_close(struct collapse *collapse);
+/* Times the fixed work @calls times more. */
+void collapse_reference_time(struct collapse *collapse, unsigned int calls);
+#define REFERENCE_TURN_CALLS 32	 /* between turns of a few milliseconds */
+#define REFERENCE_TICK_CALLS 8	 /* ten times a second, while khugepaged works */
+#define REFERENCE_ROW_CALLS 1000 /* before and after a row that has neither */
+/* Its p50 of this turn as a metric of the row. */
+void collapse_reference_put(struct collapse *collapse);
 
 /* --- region.c --- */
 
@@ -133,64 +201,28 @@ struct collapse_window {
 	pid_t khugepaged_pid;
 };
 
-void collapse_window_begin(struct collapse *collapse, struct collapse_window *window);
 #define WINDOW_KHUGEPAGED 1 /* it works for us: its time is no neighbour's */
 #define WINDOW_SWAPS 2	    /* swapping belongs to what is measured */
 #define WINDOW_SPLITS 4	    /* so does splitting huge pages */
 #define WINDOW_COMPACTS 8   /* and looking for free ones */
 
-/* Breaks the turn for each condition that was not met. */
+void collapse_window_begin(struct collapse *collapse, struct collapse_window *window);
+/* Breaks the turn for each condition that was not met; @expected: WINDOW_*. */
 void collapse_window_end(struct collapse *collapse, struct collapse_window *window,
 			 unsigned int expected);
 
-/* Sleeps until @ns have passed; false when stopped. */
-bool collapse_sleep(struct collapse *collapse, int64_t ns);
-
-/* --- reference.c --- */
-
-/* -ENOMEM. */
-int collapse_reference_open(struct collapse *collapse);
-void collapse_reference_close(struct collapse *collapse);
-/* Times the fixed work @calls times more. */
-void collapse_reference_time(struct collapse *collapse, unsigned int calls);
-#define REFERENCE_TURN_CALLS 32	    /* between turns of a few milliseconds */
-#define REFERENCE_TICK_CALLS 8	    /* ten times a second, while khugepaged works */
-#define REFERENCE_BESIDE_CALLS 1000 /* before and after a row that has neither */
-/* Its p50 of this turn as a metric of the row. */
-void collapse_reference_put(struct collapse *collapse);
-
-/* --- rows --- */
+/* --- the rows' functions --- */
 
 typedef int collapse_row_run(struct collapse *collapse, const struct collapse_row *row,
 			     struct message *why);
 
-collapse_row_run collapse_scan_row;	/* scan.c: argument 1: refused after a walk */
-collapse_row_run collapse_lengths_row;	/* lengths.c */
-collapse_row_run collapse_of_state_row; /* by_state.c: argument: enum collapsed_state */
-collapse_row_run collapse_remote_row;
-collapse_row_run collapse_populate_row; /* faults.c */
-collapse_row_run collapse_fault_row;
-collapse_row_run collapse_fork_row;
-collapse_row_run collapse_beside_row; /* neighbours.c: argument: enum beside_load */
-
-/* Size of what a row uses apart from the region: at most @most_bytes and a quarter of --size. */
-uint64_t collapse_small_bytes(const struct collapse *collapse, uint64_t most_bytes);
-
-/* Takes and gives back @bytes twice over (at most --size), so that what is timed next does not meet
- * memory that the host must fetch. */
-void collapse_warm_up(const struct collapse *collapse, uint64_t bytes);
-
-/* What a call answered, for the record's counters.collapse_answers. */
-void collapse_count_answer(struct collapse *collapse, const char *row, int error, bool collapsed);
-
-/* p50 and p99 of samples as "<label>_p50_ns"...; sorts them. */
-void collapse_put_samples(struct collapse *collapse, struct collapse_samples *samples,
-			  const char *label, const char *title);
-
-int collapse_samples_make(struct collapse_samples *samples, size_t capacity);
-/* The value at @fraction after sorting; NaN when too few to say it. */
-double collapse_samples_at(const struct collapse_samples *samples, double fraction);
-void collapse_samples_sort(struct collapse_samples *samples);
-void collapse_samples_free(struct collapse_samples *samples);
+collapse_row_run collapse_scan_row;	  /* scan.c */
+collapse_row_run collapse_lengths_row;	  /* lengths.c */
+collapse_row_run collapse_of_state_row;	  /* by_state.c: argument: enum table_state */
+collapse_row_run collapse_remote_row;	  /* by_state.c */
+collapse_row_run collapse_populate_row;	  /* faults.c */
+collapse_row_run collapse_fault_row;	  /* faults.c */
+collapse_row_run collapse_fork_row;	  /* faults.c */
+collapse_row_run collapse_neighbours_row; /* neighbours.c: argument: enum neighbour_load */
 
 #endif

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -14,35 +13,6 @@
 /* Other use of processors above this share of one CPU disturbs. */
 #define NEIGHBOURS_MOST 0.10
 
-/* Of this process and of its children that have ended. */
-static int64_t own_cpu_ns(void)
-{
-	int64_t total_ns = 0;
-
-	for (int i = 0; i < 2; i++) {
-		struct rusage usage;
-
-		getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &usage);
-		total_ns += (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_S +
-			    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
-	}
-	return total_ns;
-}
-
-bool collapse_sleep(struct collapse *collapse, int64_t ns)
-{
-	int64_t end_ns = clock_now_ns() + ns, now_ns;
-
-	while ((now_ns = clock_now_ns()) < end_ns) {
-		if (collapse_stopping(collapse))
-			return false;
-		collapse_progress_again(collapse);
-		clock_sleep_until(end_ns - now_ns > 100 * NS_PER_MS ? now_ns + 100 * NS_PER_MS
-								    : end_ns);
-	}
-	return !collapse_stopping(collapse);
-}
-
 void collapse_window_begin(struct collapse *collapse, struct collapse_window *window)
 {
 	*window = (struct collapse_window){0};
@@ -50,7 +20,7 @@ void collapse_window_begin(struct collapse *collapse, struct collapse_window *wi
 		window->khugepaged_pid = 0;
 	if (snapshot_take(NULL, &window->snapshot) < 0)
 		window->snapshot = NULL;
-	window->own_cpu_ns = own_cpu_ns();
+	window->own_cpu_ns = clock_own_cpu_ns();
 	window->wall_ns = clock_now_ns();
 	khugepaged_sample(window->khugepaged_pid, &window->khugepaged);
 }
@@ -111,7 +81,7 @@ void collapse_window_end(struct collapse *collapse, struct collapse_window *wind
 	json_t *deltas;
 
 	elapsed_ns = clock_now_ns() - window->wall_ns;
-	ours_ns = own_cpu_ns() - window->own_cpu_ns;
+	ours_ns = clock_own_cpu_ns() - window->own_cpu_ns;
 	khugepaged_sample(window->khugepaged_pid, &after);
 	if (expected & WINDOW_KHUGEPAGED && after.cpu_ns >= 0 && window->khugepaged.cpu_ns >= 0)
 		ours_ns += after.cpu_ns - window->khugepaged.cpu_ns;
