@@ -51,35 +51,28 @@ static size_t page_width(const struct settings *settings)
 	return 74;
 }
 
-static int write_json(const struct compare_job *job, FILE *stream)
+/* One line a metric. */
+static int write_json(const struct compare_job *job, const char *path, struct message *message)
 {
-	for (size_t i = 0; i < job->metrics.count; i++) {
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	int error = stream ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < job->metrics.count && !error; i++) {
 		json_t *json = comparison_to_json(job->comparisons[i]);
 		char *line = json ? json_line(json) : NULL;
 
 		json_decref(json);
-		if (!line)
-			return -ENOMEM;
-		fprintf(stream, "%s\n", line);
+		error = line && fprintf(stream, "%s\n", line) > 0 ? 0 : -ENOMEM;
 		free(line);
 	}
-	return ferror(stream) ? -EIO : 0;
-}
-
-static int write_json_file(const struct compare_job *job, const char *path, struct message *message)
-{
-	FILE *stream;
-	int error;
-
-	if (strcmp(path, "-") == 0)
-		return write_json(job, stdout);
-	stream = fopen(path, "we");
-	if (!stream)
-		return message_set_errno(message, -errno, "%s", path);
-	error = write_json(job, stream);
-	if (fclose(stream) != 0 && !error)
-		error = -errno;
-	return error ? message_set_errno(message, error, "%s", path) : 0;
+	if (stream && fclose(stream) != 0)
+		error = -ENOMEM;
+	error = error ? message_set_errno(message, error, "JSON")
+		      : command_write(path, text, size, message);
+	free(text);
+	return error;
 }
 
 /* The text is made in full before any of it is shown, so that a failure shows one line alone. */
@@ -96,10 +89,8 @@ static int write_text(const struct comparison_report *report, struct message *me
 	error = ops->compare(stream, report);
 	if (fclose(stream) != 0 && !error)
 		error = -ENOMEM;
-	if (error)
-		compare_explain_plot(report, error, message);
-	else
-		fwrite(text, 1, size, stdout);
+	error = error ? compare_explain_plot(report, error, message)
+		      : command_write(NULL, text, size, message);
 	free(text);
 	return error;
 }
@@ -113,28 +104,23 @@ static bool any_slower(const struct compare_job *job)
 	return false;
 }
 
-static int compare(struct compare_job *job, const struct settings *settings, char *const *operands,
-		   size_t count)
+static int compare(struct compare_job *job, const void *data, char *const *operands, size_t count,
+		   struct message *message)
 {
+	const struct settings *settings = data;
 	size_t width = page_width(settings);
 	struct comparison_report report;
-	struct message message = {""};
-	int error = compare_job_prepare(job, operands, count, !settings->ministat, &message);
+	int error = compare_job_prepare(job, operands, count, !settings->ministat, message);
 
-	if (error)
-		return compare_fail(NAME, error, &message);
-	if (settings->ministat) {
-		error = ministat_run(job, width, &message);
-		return error ? compare_fail(NAME, error, &message) : EXIT_DONE;
-	}
-	error = compare_job_report(job, &report, width, &message);
+	if (!error && settings->ministat)
+		return ministat_run(job, width, message);
+	if (!error)
+		error = compare_job_report(job, &report, width, message);
 	if (!error && settings->json)
-		error = write_json_file(job, settings->json, &message);
-	if (!error && (!settings->json || strcmp(settings->json, "-") != 0))
-		error = write_text(&report, &message);
-	if (error)
-		return compare_fail(NAME, error, &message);
-	return settings->fail_on_slower && any_slower(job) ? EXIT_REGRESSION : EXIT_DONE;
+		error = write_json(job, settings->json, message);
+	if (!error && (!settings->json || !command_is_stdout(settings->json)))
+		error = write_text(&report, message);
+	return !error && settings->fail_on_slower && any_slower(job) ? EXIT_REGRESSION : error;
 }
 
 static const struct command_page page = {
@@ -151,15 +137,8 @@ static const struct command_page page = {
 static int run_compare(int argc, char **argv)
 {
 	struct settings settings = {.compare = COMPARE_SETTINGS_DEFAULT};
-	struct compare_job job = {.set = NULL};
-	int first = argc, status;
 
-	if (!command_parse(&page, &settings, argc, argv, &first, &status))
-		return status;
-	job.settings = settings.compare;
-	status = compare(&job, &settings, argv + first, (size_t)(argc - first));
-	compare_job_free(&job);
-	return status;
+	return compare_main(&page, &settings, argc, argv, compare);
 }
 
 const struct command command_compare = {

@@ -3,12 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/exit.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "command.h"
@@ -68,26 +65,11 @@ static json_t *causes_json(const struct record *record)
 	return object;
 }
 
-static int write_json(const char *path, json_t *list, struct message *message)
-{
-	char *line = json_line(list);
-	size_t length = line ? strlen(line) : 0;
-	int error = -ENOMEM;
-
-	if (line) {
-		line[length] = '\n';
-		error = strcmp(path, "-") == 0 ? write_all(STDOUT_FILENO, line, length + 1)
-					       : file_replace(path, line, length + 1);
-	}
-	free(line);
-	return error ? message_set_errno(message, error, "cannot write %s", path) : 0;
-}
-
 /* A run with causes among the wanted; how many there were in *ret_shown. */
 static int show(const struct explain_options *options, struct record *const *records, size_t count,
 		size_t *ret_shown, struct message *message)
 {
-	bool text = !options->json || strcmp(options->json, "-") != 0;
+	bool text = !options->json || !command_is_stdout(options->json);
 	json_t *list = json_array();
 	int error = 0;
 
@@ -106,34 +88,21 @@ static int show(const struct explain_options *options, struct record *const *rec
 		(*ret_shown)++;
 	}
 	if (options->json && *ret_shown > 0)
-		error = write_json(options->json, list, message);
+		error = command_write_json(options->json, json_incref(list), message);
 	json_decref(list);
 	if (!error && (fflush(stdout) == EOF || ferror(stdout)))
 		error = message_set(message, -EIO, "cannot write to standard output");
 	return error;
 }
 
-/* An experiment's folder stands for the records in it. */
-static const char *records_path(const char *path, char *buffer, size_t size)
-{
-	struct stat status;
-
-	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
-		return path;
-	snprintf(buffer, size, "%s/runs.jsonl", path);
-	return buffer;
-}
-
 static int explain(const struct explain_options *options, const char *path)
 {
 	struct message message = {""};
 	struct record **records;
-	char buffer[4096];
 	size_t count, shown = 0;
 	bool torn;
 	int error;
 
-	path = records_path(path, buffer, sizeof(buffer));
 	error = store_read(path, &records, &count, &torn, &message);
 	if (error) {
 		command_error(NAME, "%s", message.text[0] ? message.text : strerrordesc_np(-error));
@@ -154,34 +123,27 @@ static int explain(const struct explain_options *options, const char *path)
 	return EXIT_DONE;
 }
 
+static const struct command_page page = {
+	.name = NAME,
+	.usage = "syslat explain [options] RECORD",
+	.about = "Says why the worst delays of a recorded run happened. RECORD: a record, "
+		 "runs.jsonl, the folder of an experiment, or - for standard input.",
+	.rows = rows,
+	.row_count = ARRAY_SIZE(rows),
+	.wanted = "no record is named: see --help",
+};
+
 static int run_explain(int argc, char **argv)
 {
 	struct explain_options options = {0};
-	struct message message = {""};
-	int first, error;
+	int first = argc, status;
 
-	error = options_parse(rows, ARRAY_SIZE(rows), &options, argc, argv, 0, &first, &message);
-	if (error == OPTIONS_HELP) {
-		options_help(stdout, "syslat explain [options] RECORD",
-			     "Says why the worst delays of a recorded run happened. RECORD: a "
-			     "record, runs.jsonl, the folder of an experiment, or - for standard "
-			     "input.",
-			     rows, ARRAY_SIZE(rows));
-		return EXIT_DONE;
-	}
-	if (error == OPTIONS_VERSION) {
-		command_version();
-		return EXIT_DONE;
-	}
-	if (!error && first != argc - 1)
-		error = message_set(&message, -EINVAL,
-				    first == argc ? "no record is named: see --help"
-						  : "one record at a time: see --help");
-	if (error) {
-		command_error(NAME, "%s", message.text);
-		return EXIT_USAGE;
-	}
-	return explain(&options, argv[first]);
+	if (!command_parse(&page, &options, argc, argv, &first, &status))
+		return status;
+	if (first == argc - 1)
+		return explain(&options, argv[first]);
+	command_error(NAME, "one record at a time: see --help");
+	return EXIT_USAGE;
 }
 
 const struct command command_explain = {

@@ -7,8 +7,6 @@
 
 #include "base/array.h"
 #include "base/exit.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/parse.h"
 #include "command.h"
 #include "history_options.h"
@@ -24,8 +22,6 @@ static const struct history_part *const parts[] = {
 int history_fail(int error, const struct message *message)
 {
 	command_error(HISTORY_NAME, "%s", message->text[0] ? message->text : strerror(-error));
-	if (error == -EINVAL)
-		return EXIT_FAILED;
 	return error == -ENOTSUP ? EXIT_SKIPPED : EXIT_FAILED;
 }
 
@@ -56,25 +52,27 @@ struct history_filter history_filter_of(const struct history_settings *settings)
 				       .branch = settings->branch};
 }
 
-int history_write_json(json_t *value, const char *path, struct message *message)
+int history_on_data(const struct history_settings *settings, const char *part, size_t operands,
+		    bool points, history_work work)
 {
-	char *line = value ? json_line(value) : NULL;
-	char *text = NULL;
-	int error = line && asprintf(&text, "%s\n", line) >= 0 ? 0 : -ENOMEM;
+	struct history_filter filter = history_filter_of(settings);
+	struct history history = {.database = NULL};
+	struct history_data data = {.series = NULL};
+	struct message message = {""};
+	int error;
 
-	json_decref(value);
-	free(line);
-	if (error)
-		return message_set_errno(message, error, "JSON");
-	if (!path || strcmp(path, "-") == 0) {
-		fputs(text, stdout);
-	} else {
-		error = file_replace(path, text, strlen(text));
-		if (error)
-			message_set_errno(message, error, "%s", path);
+	if (operands) {
+		command_error(HISTORY_NAME, "%s: takes options alone (--series N)", part);
+		return EXIT_USAGE;
 	}
-	free(text);
-	return error;
+	error = history_open(settings->db, false, &history, &message);
+	if (!error)
+		error = history_read(&history, &filter, points, &data, &message);
+	if (!error)
+		error = work(&history, settings, &data, &message);
+	history_data_free(&data);
+	history_close(&history);
+	return error ? history_fail(error, &message) : EXIT_DONE;
 }
 
 static void help(void)

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/parse.h"
@@ -45,13 +44,8 @@ static int take_effect(void *settings, const char *argument, struct message *mes
 
 static int take_min_effect(void *settings, const char *argument, struct message *message)
 {
-	struct settings *to = settings;
-
-	if (strcmp(argument, "0") == 0 || strcmp(argument, "0%") == 0) {
-		to->min_effect = 0;
-		return 0;
-	}
-	return parse_share(argument, "--min-effect", 10, &to->min_effect, message);
+	return parse_share_or_zero(argument, "--min-effect", 10,
+				   &((struct settings *)settings)->min_effect, message);
 }
 
 #define AT(member) .offset = offsetof(struct settings, member)
@@ -317,8 +311,6 @@ static int write_json(const struct plan_report *report, struct message *message)
 {
 	const struct settings *settings = report->settings;
 	json_t *json = json_object(), *plans = json_array();
-	char *text;
-	int error = -ENOMEM;
 
 	for (size_t i = 0; i < report->row_count; i++)
 		json_array_append_new(plans, row_to_json(report, &report->rows[i]));
@@ -334,14 +326,7 @@ static int write_json(const struct plan_report *report, struct message *message)
 	json_put(json, "seed", json_integer(settings->seed));
 	json_put(json, "run_s", json_number_or_null(report->run_s));
 	json_put(json, "plans", plans);
-	text = json_line(json);
-	json_decref(json);
-	if (text && strcmp(settings->json, "-") == 0)
-		error = puts(text) < 0 ? -EIO : 0;
-	else if (text)
-		error = file_replace(settings->json, text, strlen(text));
-	free(text);
-	return error ? message_set_errno(message, error, "cannot write %s", settings->json) : 0;
+	return command_write_json(settings->json, json, message);
 }
 
 static int find_reference(const struct arm_set *set, const struct settings *settings,
@@ -380,7 +365,7 @@ static int make_plan(const struct settings *settings, const struct arm_set *set,
 		error = answer_all(&report, reference, message);
 	if (!error && settings->json)
 		error = write_json(&report, message);
-	if (!error && !(settings->json && strcmp(settings->json, "-") == 0))
+	if (!error && (!settings->json || !command_is_stdout(settings->json)))
 		print_text(&report);
 	for (size_t i = 0; i < report.pilot_count; i++)
 		free(report.pilots[i].values);
@@ -395,10 +380,6 @@ static int plan(const struct settings *settings, char *const *operands, size_t c
 	struct message message = {""};
 	int error;
 
-	if (count == 0) {
-		command_error("plan", "a pilot is wanted: syslat plan A B; see --help");
-		return EXIT_USAGE;
-	}
 	error = arm_set_read(operands, count, 1, &set, &message);
 	if (!error)
 		error = make_plan(settings, set, &message);
@@ -416,6 +397,7 @@ static const struct command_page page = {
 		 "numbers, records, or a folder of results. The first is the reference.",
 	.rows = rows,
 	.row_count = ROW_COUNT,
+	.wanted = "a pilot is wanted: syslat plan A B; see --help",
 };
 
 static int run_plan(int argc, char **argv)

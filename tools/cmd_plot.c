@@ -324,26 +324,24 @@ static int draw(const struct settings *settings, const struct compare_job *job,
 	return error ? error : picture_finish(&picture, message);
 }
 
-static int plot(struct compare_job *job, const struct settings *settings, char *const *operands,
-		size_t count)
+static int plot(struct compare_job *job, const void *data, char *const *operands, size_t count,
+		struct message *message)
 {
+	const struct settings *settings = data;
 	struct comparison_report report;
-	struct message message = {""};
 	int error;
 
-	if (!settings->output && settings->kind && strcmp(settings->kind, "runs") != 0) {
-		command_error(NAME, "--kind %s is a picture: give -o FILE.svg or FILE.png",
-			      settings->kind);
-		return EXIT_USAGE;
-	}
-	error = compare_job_prepare(job, operands, count, true, &message);
+	if (!settings->output && settings->kind && strcmp(settings->kind, "runs") != 0)
+		return message_set(message, -EINVAL,
+				   "--kind %s is a picture: give -o FILE.svg or FILE.png",
+				   settings->kind);
+	error = compare_job_prepare(job, operands, count, true, message);
 	if (!error && settings->output)
-		error = draw(settings, job, &message);
-	else if (!error)
-		error = compare_job_report(job, &report, 74, &message);
-	if (!error && !settings->output)
-		error = plot_write(stdout, job->comparisons[0], report.plot, report.width);
-	return error ? compare_fail(NAME, error, &message) : EXIT_DONE;
+		return draw(settings, job, message);
+	if (!error)
+		error = compare_job_report(job, &report, 74, message);
+	return error ? error
+		     : plot_write(stdout, job->comparisons[0], report.plot, report.width);
 }
 
 static const struct command_page page = {
@@ -359,16 +357,9 @@ static const struct command_page page = {
 static int run_plot(int argc, char **argv)
 {
 	struct settings settings = {.compare = COMPARE_SETTINGS_DEFAULT};
-	struct compare_job job = {.set = NULL};
-	int first = argc, status;
 
-	if (!command_parse(&page, &settings, argc, argv, &first, &status))
-		return status;
-	job.settings = settings.compare;
-	job.settings.whole = true;
-	status = plot(&job, &settings, argv + first, (size_t)(argc - first));
-	compare_job_free(&job);
-	return status;
+	settings.compare.whole = true;
+	return compare_main(&page, &settings, argc, argv, plot);
 }
 
 const struct command command_plot = {

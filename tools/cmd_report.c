@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/exit.h"
-#include "base/file.h"
 #include "base/options.h"
 #include "command.h"
 #include "compare_job.h"
@@ -82,34 +81,27 @@ static int write_report(const struct settings *settings, const struct report_ops
 	error = ops->compare(stream, report);
 	if (fclose(stream) != 0 && !error)
 		error = -ENOMEM;
-	if (error) {
-		compare_explain_plot(report, error, message);
-	} else if (settings->output && strcmp(settings->output, "-") != 0) {
-		error = file_replace(settings->output, text, size);
-		if (error)
-			message_set_errno(message, error, "%s", settings->output);
-	} else {
-		fwrite(text, 1, size, stdout);
-	}
+	error = error ? compare_explain_plot(report, error, message)
+		      : command_write(settings->output, text, size, message);
 	free(text);
 	return error;
 }
 
-static int report(struct compare_job *job, const struct settings *settings, char *const *operands,
-		  size_t count)
+static int report(struct compare_job *job, const void *data, char *const *operands, size_t count,
+		  struct message *message)
 {
+	const struct settings *settings = data;
 	const struct report_ops *ops = NULL;
 	struct comparison_report made;
-	struct message message = {""};
-	int error = choose(settings, &ops, &message);
+	int error = choose(settings, &ops, message);
 
 	if (!error)
-		error = compare_job_prepare(job, operands, count, true, &message);
+		error = compare_job_prepare(job, operands, count, true, message);
 	if (!error)
-		error = compare_job_report(job, &made, 74, &message);
+		error = compare_job_report(job, &made, 74, message);
 	if (!error)
-		error = write_report(settings, ops, &made, &message);
-	return error ? compare_fail(NAME, error, &message) : EXIT_DONE;
+		error = write_report(settings, ops, &made, message);
+	return error;
 }
 
 static const struct command_page page = {
@@ -126,16 +118,9 @@ static const struct command_page page = {
 static int run_report(int argc, char **argv)
 {
 	struct settings settings = {.compare = COMPARE_SETTINGS_DEFAULT};
-	struct compare_job job = {.set = NULL};
-	int first = argc, status;
 
-	if (!command_parse(&page, &settings, argc, argv, &first, &status))
-		return status;
-	job.settings = settings.compare;
-	job.settings.whole = true;
-	status = report(&job, &settings, argv + first, (size_t)(argc - first));
-	compare_job_free(&job);
-	return status;
+	settings.compare.whole = true;
+	return compare_main(&page, &settings, argc, argv, report);
 }
 
 const struct command command_report = {

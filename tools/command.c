@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/exit.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "build_id.h"
 #include "config.h"
 
@@ -51,4 +56,36 @@ bool command_parse(const struct command_page *page, void *settings, int argc, ch
 	command_error(page->name, "%s", parsed < 0 ? message.text : page->wanted);
 	*ret_status = EXIT_USAGE;
 	return false;
+}
+
+bool command_is_stdout(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
+
+int command_write(const char *path, const char *text, size_t size, struct message *message)
+{
+	int error;
+
+	if (command_is_stdout(path)) {
+		error = fwrite(text, 1, size, stdout) == size ? 0 : -EIO;
+		path = "standard output";
+	} else {
+		error = file_replace(path, text, size);
+	}
+	return error ? message_set_errno(message, error, "cannot write %s", path) : 0;
+}
+
+int command_write_json(const char *path, json_t *value, struct message *message)
+{
+	char *line = value ? json_line(value) : NULL, *text = NULL;
+	int length = line ? asprintf(&text, "%s\n", line) : -1, error;
+
+	json_decref(value);
+	free(line);
+	if (length < 0)
+		return message_set_errno(message, -ENOMEM, "JSON");
+	error = command_write(path, text, (size_t)length, message);
+	free(text);
+	return error;
 }

@@ -2,6 +2,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,5 +46,13 @@ struct command_page {
  */
 bool command_parse(const struct command_page *page, void *settings, int argc, char **argv,
 		   int *ret_first, int *ret_status);
+
+bool command_is_stdout(const char *path); /* NULL or "-" */
+
+/* Text to a file, whole or not at all, or to standard output. -errno with the reason. */
+int command_write(const char *path, const char *text, size_t size, struct message *message);
+
+/* The same with a value as one line of JSON; frees it. */
+int command_write_json(const char *path, json_t *value, struct message *message);
 
 #endif

@@ -7,58 +7,27 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/parse.h"
 #include "command.h"
 #include "compare/alike.h"
 #include "record/record.h"
-
-/* A share written as "1%" or "0.01". */
-static int share(const char *argument, double *ret_share)
-{
-	size_t length = strlen(argument);
-	bool percent = length && argument[length - 1] == '%';
-	char *text = strndup(argument, percent ? length - 1 : length);
-	int error = text ? parse_double(text, ret_share) : -ENOMEM;
-
-	free(text);
-	if (!error && percent)
-		*ret_share /= 100;
-	return error;
-}
+#include "share.h"
 
 int compare_set_alpha(void *data, const char *argument, struct message *message)
 {
-	struct compare_settings *settings = data;
-
-	if (share(argument, &settings->alpha_share) || !(settings->alpha_share > 0) ||
-	    settings->alpha_share >= 0.5)
-		return message_set(message, -EINVAL,
-				   "--alpha: \"%s\" is no share above 0 and below 0.5 (1%%, 0.01)",
-				   argument);
-	return 0;
+	return parse_share(argument, "--alpha", 0.5,
+			   &((struct compare_settings *)data)->alpha_share, message);
 }
 
 int compare_set_min_effect(void *data, const char *argument, struct message *message)
 {
-	struct compare_settings *settings = data;
-
-	if (share(argument, &settings->min_effect_share) || settings->min_effect_share < 0 ||
-	    settings->min_effect_share > 100)
-		return message_set(message, -EINVAL, "--min-effect: \"%s\" is no share (5%%, 0.05)",
-				   argument);
-	return 0;
+	return parse_share_or_zero(argument, "--min-effect", 100,
+				   &((struct compare_settings *)data)->min_effect_share, message);
 }
 
 int compare_set_confidence(void *data, const char *argument, struct message *message)
 {
-	struct compare_settings *settings = data;
-
-	if (share(argument, &settings->confidence_share) || !(settings->confidence_share > 0) ||
-	    settings->confidence_share >= 1)
-		return message_set(message, -EINVAL,
-				   "--confidence: \"%s\" is no share between 0 and 1 (95%%, 0.95)",
-				   argument);
-	return 0;
+	return parse_share(argument, "--confidence", 1,
+			   &((struct compare_settings *)data)->confidence_share, message);
 }
 
 int compare_set_mix(void *data, const char *argument, struct message *message)
@@ -306,15 +275,21 @@ int compare_explain_plot(const struct comparison_report *report, int error, stru
 	return message_set_errno(message, error, "report");
 }
 
-int compare_fail(const char *name, int error, const struct message *message)
+int compare_main(const struct command_page *page, void *settings, int argc, char **argv,
+		 int (*work)(struct compare_job *job, const void *settings, char *const *operands,
+			     size_t count, struct message *message))
 {
-	command_error(name, "%s", message->text);
-	switch (error) {
-	case -EINVAL:
-		return EXIT_USAGE;
-	case -ENOTSUP:
-		return EXIT_SKIPPED;
-	default:
-		return EXIT_FAILED;
-	}
+	struct compare_job job = {.set = NULL};
+	struct message message = {""};
+	int first = argc, status;
+
+	if (!command_parse(page, settings, argc, argv, &first, &status))
+		return status;
+	job.settings = *(const struct compare_settings *)settings;
+	status = work(&job, settings, argv + first, (size_t)(argc - first), &message);
+	compare_job_free(&job);
+	if (status >= 0)
+		return status;
+	command_error(page->name, "%s", message.text[0] ? message.text : strerror(-status));
+	return status == -EINVAL ? EXIT_USAGE : status == -ENOTSUP ? EXIT_SKIPPED : EXIT_FAILED;
 }

@@ -40,79 +40,38 @@ int compare_set_without(void *data, const char *argument, struct message *messag
 int compare_set_normalise(void *data, const char *argument, struct message *message);
 extern const char *const compare_plots[];
 
-#define COMPARE_ROWS                                                                             \
-	{OPTION_SECTION, .long_name = "What is compared"},                                       \
-		{OPTION_STRING,                                                                  \
-		 0,                                                                              \
-		 "metric",                                                                       \
-		 "LIST",                                                                         \
-		 "mean, max, min, stddev, p50, p90, p99, p99.9, p99.99, igt-mean, igt-max,\n"    \
-		 "a name of the record's metrics, or a path (counters.vmstat.pswpout); commas\n" \
-		 "between (default: mean,max; else every metric that the records have)",         \
-		 offsetof(struct compare_settings, metric)},                                     \
-		{OPTION_STRING,                                                                  \
-		 0,                                                                              \
-		 "against",                                                                      \
-		 "ARM",                                                                          \
-		 "the reference (default: the first named)",                                     \
-		 offsetof(struct compare_settings, against)},                                    \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "mix",                                                                          \
-		 "LIST",                                                                         \
-		 "compare in spite of differing units, benchmarks, trace-levels, settings,\n"    \
-		 "interrupted, durations, or all",                                               \
-		 .call = compare_set_mix},                                                       \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "without",                                                                      \
-		 "LIST",                                                                         \
-		 "leave out runs that are interrupted, suspect",                                 \
-		 .call = compare_set_without},                                                   \
-		{OPTION_FLAG,                                                                    \
-		 0,                                                                              \
-		 "include-invalid",                                                              \
-		 NULL,                                                                           \
-		 "take runs judged invalid too",                                                 \
-		 offsetof(struct compare_settings, include_invalid)},                            \
-		{OPTION_INT,                                                                     \
-		 0,                                                                              \
-		 "column",                                                                       \
-		 "N",                                                                            \
-		 "column of plain files (default 1)",                                            \
-		 offsetof(struct compare_settings, column),                                      \
-		 .minimum = 1,                                                                   \
-		 .maximum = 1000},                                                               \
-		{OPTION_SECTION, .long_name = "Verdict"},                                        \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "alpha",                                                                        \
-		 "SHARE",                                                                        \
-		 "chance of any false claim in the whole report (default 1%)",                   \
-		 .call = compare_set_alpha},                                                     \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "min-effect",                                                                   \
-		 "SHARE",                                                                        \
-		 "least ratio that counts as a difference (default 5%)",                         \
-		 .call = compare_set_min_effect},                                                \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "confidence",                                                                   \
-		 "SHARE",                                                                        \
-		 "of the intervals shown (default 95%)",                                         \
-		 .call = compare_set_confidence},                                                \
-		{OPTION_CALL,                                                                    \
-		 0,                                                                              \
-		 "normalise",                                                                    \
-		 "ZERO,ONE",                                                                     \
-		 "medians on a scale of 0 (default baseline) to 1 (default stock)",              \
-		 .call = compare_set_normalise,                                                  \
-		 .optional_argument = 1},                                                        \
-	{                                                                                        \
-		OPTION_CHOICE, 0, "plot", "AXIS", "auto, linear, log, none (default auto)",      \
-			offsetof(struct compare_settings, plot), .choices = compare_plots        \
-	}
+/* clang-format off */
+#define COMPARE_AT(member) .offset = offsetof(struct compare_settings, member)
+#define COMPARE_ROWS \
+	{OPTION_SECTION, .long_name = "What is compared"}, \
+	{OPTION_STRING, 0, "metric", "LIST", \
+	 "mean, max, min, stddev, p50, p90, p99, p99.9, p99.99, igt-mean, igt-max,\n" \
+	 "a name of the record's metrics, or a path (counters.vmstat.pswpout); commas\n" \
+	 "between (default: mean,max; else every metric that the records have)", COMPARE_AT(metric)}, \
+	{OPTION_STRING, 0, "against", "ARM", "the reference (default: the first named)", \
+	 COMPARE_AT(against)}, \
+	{OPTION_CALL, 0, "mix", "LIST", \
+	 "compare in spite of differing units, benchmarks, trace-levels, settings,\n" \
+	 "interrupted, durations, or all", .call = compare_set_mix}, \
+	{OPTION_CALL, 0, "without", "LIST", \
+	 "leave out runs that are suspect (interrupted: always)", .call = compare_set_without}, \
+	{OPTION_FLAG, 0, "include-invalid", NULL, "take runs judged invalid too", \
+	 COMPARE_AT(include_invalid)}, \
+	{OPTION_INT, 0, "column", "N", "column of plain files (default 1)", COMPARE_AT(column), \
+	 .minimum = 1, .maximum = 1000}, \
+	{OPTION_SECTION, .long_name = "Verdict"}, \
+	{OPTION_CALL, 0, "alpha", "SHARE", \
+	 "chance of any false claim in the whole report (default 1%)", .call = compare_set_alpha}, \
+	{OPTION_CALL, 0, "min-effect", "SHARE", \
+	 "least ratio that counts as a difference (default 5%)", .call = compare_set_min_effect}, \
+	{OPTION_CALL, 0, "confidence", "SHARE", "of the intervals shown (default 95%)", \
+	 .call = compare_set_confidence}, \
+	{OPTION_CALL, 0, "normalise", "ZERO,ONE", \
+	 "medians on a scale of 0 (default baseline) to 1 (default stock)", \
+	 .call = compare_set_normalise, .optional_argument = 1}, \
+	{OPTION_CHOICE, 0, "plot", "AXIS", "auto, linear, log, none (default auto)", \
+	 COMPARE_AT(plot), .choices = compare_plots}
+/* clang-format on */
 
 struct compare_metrics {
 	char *names[COMPARE_METRICS_MAX + 1];
@@ -144,7 +103,13 @@ int compare_job_report(const struct compare_job *job, struct comparison_report *
 int compare_explain_plot(const struct comparison_report *report, int error,
 			 struct message *message);
 
-/* Prints the line and gives the exit code. */
-int compare_fail(const char *name, int error, const struct message *message);
+/*
+ * A command that compares: parses its options into @settings, which start with a compare_settings,
+ * and calls @work, whose result is an exit code, or -errno with the line to print.
+ */
+struct command_page;
+int compare_main(const struct command_page *page, void *settings, int argc, char **argv,
+		 int (*work)(struct compare_job *job, const void *settings, char *const *operands,
+			     size_t count, struct message *message));
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/file.h"
 #include "command.h"
 #include "history_options.h"
 #include "share.h"
@@ -35,19 +34,15 @@ static int write_junit(const char *path, const struct check_report *report, stru
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	int error = 0;
+	int error;
 
 	if (!stream)
 		return message_set_errno(message, -ENOMEM, "JUnit");
 	check_write_junit(stream, report);
-	if (fclose(stream) != 0)
-		error = -ENOMEM;
-	else if (strcmp(path, "-") == 0)
-		fwrite(text, 1, size, stdout);
-	else
-		error = file_replace(path, text, size);
+	error = fclose(stream) != 0 ? message_set_errno(message, -ENOMEM, "JUnit")
+				    : command_write(path, text, size, message);
 	free(text);
-	return error ? message_set_errno(message, error, "%s", path) : 0;
+	return error;
 }
 
 static bool is_standard_output(const char *path)
@@ -61,7 +56,7 @@ static int write_report(const struct history_settings *settings, const struct ch
 	int error = 0;
 
 	if (settings->json)
-		error = history_write_json(check_to_json(report), settings->json, message);
+		error = command_write_json(settings->json, check_to_json(report), message);
 	if (!error && settings->junit)
 		error = write_junit(settings->junit, report, message);
 	if (!error && !is_standard_output(settings->json) && !is_standard_output(settings->junit))

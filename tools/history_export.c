@@ -51,14 +51,15 @@ static void write_point(FILE *stream, const struct history_data *data, size_t se
 	fputs("\r\n", stream);
 }
 
-static int write_csv(const struct history_settings *settings, const struct history_data *data,
-		     struct message *message)
+static int write_csv(struct history *history, const struct history_settings *settings,
+		     struct history_data *data, struct message *message)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	int error = 0;
+	int error;
 
+	(void)history;
 	if (!stream)
 		return message_set_errno(message, -ENOMEM, "export");
 	fputs("time,commit,branch,machine_key,benchmark,arm,metric,unit,series,state,purpose,"
@@ -67,37 +68,16 @@ static int write_csv(const struct history_settings *settings, const struct histo
 	for (size_t i = 0; i < data->series_count; i++)
 		for (size_t k = data->starts[i]; k < data->starts[i + 1]; k++)
 			write_point(stream, data, i, &data->points[k]);
-	if (fclose(stream) != 0)
-		error = message_set_errno(message, -ENOMEM, "export");
-	else if (!settings->output || strcmp(settings->output, "-") == 0)
-		fwrite(text, 1, size, stdout);
-	else if ((error = file_replace(settings->output, text, size)))
-		message_set_errno(message, error, "%s", settings->output);
+	error = fclose(stream) != 0 ? message_set_errno(message, -ENOMEM, "export")
+				    : command_write(settings->output, text, size, message);
 	free(text);
 	return error;
 }
 
 static int export(struct history_settings *settings, char *const *operands, size_t count)
 {
-	struct history_filter filter = history_filter_of(settings);
-	struct history history = {.database = NULL};
-	struct history_data data = {.series = NULL};
-	struct message message = {""};
-	int error;
-
 	(void)operands;
-	if (count) {
-		command_error(HISTORY_NAME, "export: takes options alone (--series N)");
-		return EXIT_USAGE;
-	}
-	error = history_open(settings->db, false, &history, &message);
-	if (!error)
-		error = history_read(&history, &filter, true, &data, &message);
-	if (!error)
-		error = write_csv(settings, &data, &message);
-	history_data_free(&data);
-	history_close(&history);
-	return error ? history_fail(error, &message) : EXIT_DONE;
+	return history_on_data(settings, "export", count, true, write_csv);
 }
 
 static const struct option_row export_rows[] = {

@@ -70,7 +70,7 @@ static int list_all(struct history *history, const struct history_settings *sett
 			       series->unit);
 	}
 	if (array && !error)
-		return history_write_json(array, settings->json, message);
+		return command_write_json(settings->json, array, message);
 	json_decref(array);
 	return error;
 }
@@ -165,33 +165,22 @@ static int list_one(const struct history_settings *settings, const struct histor
 	}
 	free(values);
 	if (array && !error)
-		return history_write_json(array, settings->json, message);
+		return command_write_json(settings->json, array, message);
 	json_decref(array);
 	return error;
 }
 
+static int list_any(struct history *history, const struct history_settings *settings,
+		    struct history_data *data, struct message *message)
+{
+	return settings->series ? list_one(settings, data, message)
+				: list_all(history, settings, data, message);
+}
+
 static int list(struct history_settings *settings, char *const *operands, size_t count)
 {
-	struct history_filter filter = history_filter_of(settings);
-	struct history history = {.database = NULL};
-	struct history_data data = {.series = NULL};
-	struct message message = {""};
-	int error;
-
 	(void)operands;
-	if (count) {
-		command_error(HISTORY_NAME, "list: takes options alone (--series N)");
-		return EXIT_USAGE;
-	}
-	error = history_open(settings->db, false, &history, &message);
-	if (!error)
-		error = history_read(&history, &filter, settings->series != 0, &data, &message);
-	if (!error)
-		error = settings->series ? list_one(settings, &data, &message)
-					 : list_all(&history, settings, &data, &message);
-	history_data_free(&data);
-	history_close(&history);
-	return error ? history_fail(error, &message) : EXIT_DONE;
+	return history_on_data(settings, "list", count, settings->series != 0, list_any);
 }
 
 static const struct option_row list_rows[] = {
@@ -283,7 +272,7 @@ static int show(struct history_settings *settings, char *const *operands, size_t
 		error = history_show(&history, operands[0], show_row, &showing, &message);
 	history_close(&history);
 	if (!error && showing.array)
-		error = history_write_json(json_incref(showing.array), settings->json, &message);
+		error = command_write_json(settings->json, json_incref(showing.array), &message);
 	json_decref(showing.array);
 	return error ? history_fail(error, &message) : EXIT_DONE;
 }

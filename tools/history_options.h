@@ -85,8 +85,12 @@ int history_take_when(void *settings, const char *argument, struct message *mess
 /* The filter that the options make. */
 struct history_filter history_filter_of(const struct history_settings *settings);
 
-/* Prints @value, which it frees, to --json's file or standard output. */
-int history_write_json(json_t *value, const char *path, struct message *message);
+/* Opens the database, reads what the options name, with @points also the values, and works on it;
+ * an exit code. */
+typedef int (*history_work)(struct history *history, const struct history_settings *settings,
+			    struct history_data *data, struct message *message);
+int history_on_data(const struct history_settings *settings, const char *part, size_t operands,
+		    bool points, history_work work);
 
 /* history/confirm: runs COMMAND on both sides of each suspected change (history_confirm.c). */
 int history_confirm(struct history *history, const struct history_settings *settings,

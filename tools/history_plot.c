@@ -143,14 +143,17 @@ static void write_script(struct picture *picture, const struct history_data *dat
 	      script);
 }
 
-static int draw(const struct history_settings *settings, const struct history_data *data,
-		struct message *message)
+static int draw(struct history *history, const struct history_settings *settings,
+		struct history_data *data, struct message *message)
 {
 	struct check_report report = {.results = NULL};
 	struct level *levels = NULL;
 	struct picture picture;
 	size_t count = 0;
-	int error = check_all(data, &settings->check, &report, message);
+	int error;
+
+	(void)history;
+	error = check_all(data, &settings->check, &report, message);
 
 	if (error)
 		return error;
@@ -173,29 +176,11 @@ static int draw(const struct history_settings *settings, const struct history_da
 
 static int plot(struct history_settings *settings, char *const *operands, size_t count)
 {
-	struct history_filter filter = history_filter_of(settings);
-	struct history history = {.database = NULL};
-	struct history_data data = {.series = NULL};
-	struct message message = {""};
-	int error;
-
 	(void)operands;
-	if (count || !settings->series) {
-		command_error(HISTORY_NAME, "plot: give --series N (see list)");
-		return EXIT_USAGE;
-	}
-	error = history_open(settings->db, false, &history, &message);
-	if (!error)
-		error = history_read(&history, &filter, true, &data, &message);
-	if (!error)
-		error = draw(settings, &data, &message);
-	history_data_free(&data);
-	history_close(&history);
-	if (error == -EINVAL) {
-		command_error(HISTORY_NAME, "%s", message.text);
-		return EXIT_USAGE;
-	}
-	return error ? history_fail(error, &message) : EXIT_DONE;
+	if (settings->series)
+		return history_on_data(settings, "plot", count, true, draw);
+	command_error(HISTORY_NAME, "plot: give --series N (see list)");
+	return EXIT_USAGE;
 }
 
 static const struct option_row plot_rows[] = {

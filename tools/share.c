@@ -28,3 +28,12 @@ int parse_share(const char *argument, const char *option, double most, double *r
 	*ret_share = value;
 	return 0;
 }
+
+int parse_share_or_zero(const char *argument, const char *option, double most, double *ret_share,
+			struct message *message)
+{
+	if (strcmp(argument, "0") != 0 && strcmp(argument, "0%") != 0)
+		return parse_share(argument, option, most, ret_share, message);
+	*ret_share = 0;
+	return 0;
+}

@@ -10,4 +10,8 @@
 int parse_share(const char *argument, const char *option, double most, double *ret_share,
 		struct message *message);
 
+/* The same in [0, @most). */
+int parse_share_or_zero(const char *argument, const char *option, double most, double *ret_share,
+			struct message *message);
+
 #endif
