@@ -18,7 +18,6 @@
 #include "history/bisect.h"
 #include "history/measure.h"
 #include "compare/arms.h"
-#include "compare/comparison.h"
 #include "record/record.h"
 #include "share.h"
 #include "sys/environment.h"
@@ -102,11 +101,10 @@ static int add_record(const struct settings *settings, const struct record *reco
 		      const char *machine, const char *name, struct values_list *list,
 		      struct message *message)
 {
-	struct comparison_options options = {.include_invalid = false};
 	const char *unit;
 	double value;
 
-	if (!comparison_takes(record, &options))
+	if (!record_counts(record))
 		return 0;
 	if (!settings->mix_machines && record->machine_key[0] &&
 	    strcmp(record->machine_key, machine) != 0)
@@ -203,7 +201,6 @@ static int write_state(const struct step *step, struct message *message)
 
 static int one_run(struct step *step, struct message *message)
 {
-	struct comparison_options options = {.include_invalid = false};
 	struct record *record = NULL;
 	double value = NAN;
 	const char *unit;
@@ -215,7 +212,7 @@ static int one_run(struct step *step, struct message *message)
 
 	if (error)
 		return error;
-	if (!comparison_takes(record, &options))
+	if (!record_counts(record))
 		error = message_set(message, -EBADMSG, "the run is invalid: %s",
 				    json_array_size(record->reasons)
 					    ? json_string_value(json_array_get(record->reasons, 0))
@@ -273,9 +270,6 @@ static int build(const struct settings *settings, struct message *message)
 static int write_json(const struct step *step, struct message *message)
 {
 	json_t *object = json_object(), *values = json_array();
-	const char *path = step->settings->json;
-	char *line, *text = NULL;
-	int error = 0;
 
 	for (size_t i = 0; i < step->count; i++)
 		json_array_append_new(values, json_number_or_null(step->values[i]));
@@ -289,17 +283,7 @@ static int write_json(const struct step *step, struct message *message)
 	json_put(object, "ratio_good", json_number_or_null(step->look.ratio_good));
 	json_put(object, "ratio_bad", json_number_or_null(step->look.ratio_bad));
 	json_put(object, "values", values);
-	line = json_line(object);
-	json_decref(object);
-	if (!line || asprintf(&text, "%s\n", line) < 0)
-		error = -ENOMEM;
-	else if (strcmp(path, "-") == 0)
-		fputs(text, stdout);
-	else
-		error = file_replace(path, text, strlen(text));
-	free(line);
-	free(text);
-	return error ? message_set_errno(message, error, "%s", path) : 0;
+	return command_write_json(step->settings->json, object, message);
 }
 
 static int answer(const struct step *step, struct message *message)
@@ -309,7 +293,7 @@ static int answer(const struct step *step, struct message *message)
 
 	if (error)
 		return error;
-	if (!settings->json || strcmp(settings->json, "-") != 0)
+	if (!settings->json || !command_is_stdout(settings->json))
 		printf("%s after %zu runs: x%.3g of good (p %.2g), x%.3g of bad (p %.2g)\n",
 		       bisect_verdict_name(step->look.verdict), step->count, step->look.ratio_good,
 		       exp(step->look.log_p_good), step->look.ratio_bad, exp(step->look.log_p_bad));

@@ -8,7 +8,7 @@
 
 #include "base/exit.h"
 #include "command.h"
-#include "compare/alike.h"
+#include "compare/comparable.h"
 #include "record/record.h"
 #include "share.h"
 
@@ -208,8 +208,8 @@ int compare_job_prepare(struct compare_job *job, char *const *operands, size_t c
 	if (!error)
 		error = choose_metrics(&job->settings, job->set, &job->metrics, message);
 	if (!error)
-		error = arms_check_alike(job->set, mix, (const char *const *)job->metrics.names,
-					 message);
+		error = arms_check_comparable(job->set, mix,
+					      (const char *const *)job->metrics.names, message);
 	if (!error && with_tests) {
 		error = make_all(job, job->settings.include_invalid, job->comparisons, message);
 		if (!error && job->any_invalid)

@@ -73,7 +73,7 @@ static int add(struct history_settings *settings, char *const *operands, size_t 
 	for (size_t i = 0; i < count && !error; i++)
 		error = run_list_read(&runs, operands[i], &labels, &message);
 	if (!error)
-		error = run_list_settle(&runs, &message);
+		error = run_list_drop_duplicates(&runs, &message);
 	if (!error)
 		error = history_open(settings->db, true, &history, &message);
 	if (!error)

@@ -26,10 +26,10 @@ static int take_source(void *data, const char *path)
 struct relabel {
 	struct run_list *runs;
 	struct intern uuids;
-	struct run **by_number;
+	struct history_run **by_number;
 };
 
-static int find_run(struct relabel *relabel, const char *uuid, struct run **ret_run)
+static int find_run(struct relabel *relabel, const char *uuid, struct history_run **ret_run)
 {
 	size_t before = relabel->uuids.count;
 	uint32_t number = 0;
@@ -42,7 +42,7 @@ static int find_run(struct relabel *relabel, const char *uuid, struct run **ret_
 static int take_label(void *data, const struct history_label *label)
 {
 	struct relabel *relabel = data;
-	struct run *run = NULL;
+	struct history_run *run = NULL;
 	char *text = NULL, when[24] = "";
 	int error = find_run(relabel, label->uuid, &run), length;
 
@@ -108,7 +108,7 @@ static int read_sources(struct history_settings *settings, char *const *operands
 		error = run_list_read(runs, sources.texts[i], &labels, message);
 	intern_free(&sources);
 	if (!error)
-		error = run_list_settle(runs, message);
+		error = run_list_drop_duplicates(runs, message);
 	if (!error && old->database)
 		error = keep_labels(old, runs, message);
 	return error;

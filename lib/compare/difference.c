@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/alike.h"
+#include "compare/comparable.h"
 
 #include <math.h>
 #include <stdbool.h>

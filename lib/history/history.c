@@ -160,7 +160,7 @@ static int take_content(void *data, const struct database_value *columns, size_t
 }
 
 /* Is the run there? *ret_known; -EEXIST when with another content. */
-static int look_up(struct adding *adding, const struct run *run, bool *ret_known)
+static int look_up(struct adding *adding, const struct history_run *run, bool *ret_known)
 {
 	struct database_value uuid[] = {value_text(run->uuid)};
 	char there[20] = "", wanted[20];
@@ -179,7 +179,7 @@ static int look_up(struct adding *adding, const struct run *run, bool *ret_known
 	return 0;
 }
 
-static int insert_values(struct adding *adding, const struct run *run, int64_t id)
+static int insert_values(struct adding *adding, const struct history_run *run, int64_t id)
 {
 	int error = 0;
 
@@ -203,7 +203,7 @@ static int insert_values(struct adding *adding, const struct run *run, int64_t i
 	return error;
 }
 
-static int insert_run(struct adding *adding, const struct run *run, bool *ret_known)
+static int insert_run(struct adding *adding, const struct history_run *run, bool *ret_known)
 {
 	char content[20];
 	struct database_value values[] = {
@@ -234,16 +234,16 @@ static int insert_run(struct adding *adding, const struct run *run, bool *ret_kn
 
 static int compare_uuids(const void *left, const void *right)
 {
-	const struct run *a = *(const struct run *const *)left;
-	const struct run *b = *(const struct run *const *)right;
+	const struct history_run *a = *(const struct history_run *const *)left;
+	const struct history_run *b = *(const struct history_run *const *)right;
 
 	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 }
 
 /* Runs [start, end) in one transaction, in the order of their ids: two writers of the same runs
  * then wait for each other and never in a circle. */
-static int add_batch(struct adding *adding, const struct run **order, size_t start, size_t end,
-		     struct history_added *added)
+static int add_batch(struct adding *adding, const struct history_run **order, size_t start,
+		     size_t end, struct history_added *added)
 {
 	struct history_added more = {0};
 	int error = database_begin(adding->database, adding->message);
@@ -353,7 +353,7 @@ static void find_first(struct adding *adding)
 		adding->commits[i] = -1;
 	}
 	for (size_t i = 0; i < adding->runs->count; i++) {
-		const struct run *run = &adding->runs->runs[i];
+		const struct history_run *run = &adding->runs->runs[i];
 
 		adding->commits[run->commit] = 0;
 
@@ -368,7 +368,7 @@ int history_add(struct history *history, const struct run_list *runs, size_t bat
 {
 	struct adding adding = {.database = history->database, .runs = runs, .message = message};
 	struct history_added added = {0};
-	const struct run **order;
+	const struct history_run **order;
 	int error = 0;
 
 	batch = choose_batch(&adding, batch);

@@ -225,11 +225,11 @@ static int add_run(struct reading *reading, const struct record *record, const c
 		   uint64_t content, struct message *why)
 {
 	struct run_list *list = reading->list;
-	struct run run = {.state = (uint8_t)state_of(record),
-			  .purpose = reading->labels->purpose,
-			  .source = reading->source,
-			  .content = content,
-			  .first_value = list->value_count};
+	struct history_run run = {.state = (uint8_t)state_of(record),
+				  .purpose = reading->labels->purpose,
+				  .source = reading->source,
+				  .content = content,
+				  .first_value = list->value_count};
 	char *base = NULL;
 	int error = check_record(record, &run.started_us, why);
 
@@ -354,16 +354,17 @@ int run_list_read_text(struct run_list *list, const char *name, const char *text
 
 static int compare_runs(const void *left, const void *right)
 {
-	const struct run *a = *(const struct run *const *)left;
-	const struct run *b = *(const struct run *const *)right;
+	const struct history_run *a = *(const struct history_run *const *)left;
+	const struct history_run *b = *(const struct history_run *const *)right;
 	int order = memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 
 	return order ? order : (a > b) - (a < b);
 }
 
-int run_list_settle(struct run_list *list, struct message *message)
+int run_list_drop_duplicates(struct run_list *list, struct message *message)
 {
-	struct run **order = malloc((list->count ? list->count : 1) * sizeof(struct run *));
+	struct history_run **order =
+		malloc((list->count ? list->count : 1) * sizeof(struct history_run *));
 	size_t kept = 0;
 	int error = 0;
 
@@ -371,9 +372,9 @@ int run_list_settle(struct run_list *list, struct message *message)
 		return message_set_errno(message, -ENOMEM, "runs");
 	for (size_t i = 0; i < list->count; i++)
 		order[i] = &list->runs[i];
-	qsort(order, list->count, sizeof(struct run *), compare_runs);
+	qsort(order, list->count, sizeof(struct history_run *), compare_runs);
 	for (size_t i = 1; i < list->count && !error; i++) {
-		struct run *first = order[i - 1], *second = order[i];
+		struct history_run *first = order[i - 1], *second = order[i];
 
 		if (memcmp(first->uuid, second->uuid, sizeof(first->uuid)) != 0)
 			continue;

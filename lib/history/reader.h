@@ -18,7 +18,7 @@ struct run_value {
 	double value;
 };
 
-struct run {
+struct history_run {
 	char uuid[37];
 	uint8_t state, purpose;
 	uint16_t value_count;
@@ -36,7 +36,7 @@ struct run {
 #define RUN_VALUES_MOST 256
 
 struct run_list {
-	struct run *runs;
+	struct history_run *runs;
 	size_t count, capacity;
 	struct run_value *values;
 	size_t value_count, value_capacity;
@@ -66,7 +66,7 @@ int run_list_read_text(struct run_list *list, const char *name, const char *text
 void run_list_free(struct run_list *list);
 
 /* Sorts out ids that occur twice: -EEXIST, or drops the second when it is the same. */
-int run_list_settle(struct run_list *list, struct message *message);
+int run_list_drop_duplicates(struct run_list *list, struct message *message);
 
 /* "...-g0123456789ab..." of a kernel release gives the hash; else the release itself. */
 void commit_of_release(const char *release, char *buffer, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/alike.h"
+#include "compare/comparable.h"
 
 #include <errno.h>
 #include <math.h>
@@ -185,8 +185,8 @@ static int check_pair(const struct arm_set *set, const struct place *a, const st
 	return error;
 }
 
-int arms_check_alike(const struct arm_set *set, unsigned int mix, const char *const *metrics,
-		     struct message *message)
+int arms_check_comparable(const struct arm_set *set, unsigned int mix, const char *const *metrics,
+			  struct message *message)
 {
 	struct place first = {NULL, NULL}, first_of_arm = {NULL, NULL}, place;
 	size_t arm = 0, run = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef COMPARE_ALIKE_H
-#define COMPARE_ALIKE_H
+#ifndef COMPARE_COMPARABLE_H
+#define COMPARE_COMPARABLE_H
 
 #include <jansson.h>
 
@@ -27,8 +27,8 @@ extern const char *const mix_names[]; /* NULL-terminated, in the order of the bi
  * everything but @mix; else -EBADMSG with what differs, where, and which option compares it all the
  * same. @metrics, NULL-terminated: a maximum or minimum among them asks for equal lengths.
  */
-int arms_check_alike(const struct arm_set *set, unsigned int mix, const char *const *metrics,
-		     struct message *message);
+int arms_check_comparable(const struct arm_set *set, unsigned int mix, const char *const *metrics,
+			  struct message *message);
 
 /*
  * What besides the arm differs between arms, as sentences: environment (facts that hold through
