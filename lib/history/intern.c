@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 
-
 static size_t slot_of(const struct intern *intern, const char *text, size_t size)
 {
 	size_t at = hash_json(text, size, false) & (intern->slot_count - 1);
