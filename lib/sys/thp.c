@@ -14,6 +14,10 @@
 
 #include "base/file.h"
 
+#ifndef PR_THP_DISABLE_EXCEPT_ADVISED /* include/uapi/linux/prctl.h, since 6.18 */
+#define PR_THP_DISABLE_EXCEPT_ADVISED (1 << 1)
+#endif
+
 #define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
 
 int thp_page_bytes(uint64_t *ret_bytes)
@@ -53,9 +57,14 @@ enum thp_mode thp_mode(void)
 	return mode_of(word);
 }
 
+bool thp_answer_forbids(int answer)
+{
+	return answer > 0 && !(answer & PR_THP_DISABLE_EXCEPT_ADVISED);
+}
+
 bool thp_forbidden_here(void)
 {
-	return prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0;
+	return thp_answer_forbids(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0));
 }
 
 static int by_size(const void *left, const void *right)

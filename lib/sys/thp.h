@@ -18,7 +18,9 @@ enum thp_mode { THP_UNSUPPORTED, THP_NEVER, THP_MADVISE, THP_ALWAYS };
  * forbid THP for itself all the same: thp_forbidden_here().
  */
 enum thp_mode thp_mode(void);
-bool thp_forbidden_here(void); /* prctl(PR_SET_THP_DISABLE) */
+bool thp_forbidden_here(void); /* prctl(PR_SET_THP_DISABLE), inherited by children */
+/* What PR_GET_THP_DISABLE answers: forbidden whole? "Except advised" (3, Linux 6.18) is not. */
+bool thp_answer_forbids(int answer);
 
 /* One size that the kernel can give anonymous memory. */
 struct thp_size {

@@ -107,12 +107,22 @@ static void huge_pages_are_counted(void **state)
 	thp_region_unmap(&region);
 }
 
+/* 0 allowed, 1 forbidden, 3 (Linux 6.18) forbidden but where madvise asks; < 0: no such call. */
+static void except_advised_is_no_ban(void **state)
+{
+	assert_false(thp_answer_forbids(0));
+	assert_true(thp_answer_forbids(1));
+	assert_false(thp_answer_forbids(3));
+	assert_false(thp_answer_forbids(-1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_of_all_kinds),
 		cmocka_unit_test(regions_are_aligned_and_guarded),
 		cmocka_unit_test(huge_pages_are_counted),
+		cmocka_unit_test(except_advised_is_no_ban),
 	};
 
 	return cmocka_run_group_tests_name("thp memory", tests, NULL, NULL);
