@@ -76,6 +76,7 @@ static int worker_set_up(struct worker *worker)
 	const struct sampler_settings *settings = worker->process->settings;
 	struct sampling_thread *shared = worker->measure.shared;
 	struct rt_status status;
+	struct sched_param scheduling = {0};
 	int error = 0;
 
 	prctl(PR_SET_NAME, "sampling");
@@ -87,8 +88,11 @@ static int worker_set_up(struct worker *worker)
 	/* Refused: goes on with what it has, read back here and told by the process. */
 	if (settings->fifo)
 		rt_set_fifo(settings->priority, &status, NULL);
+	else /* what the program was started under is not what was asked for */
+		sched_setscheduler(0, SCHED_OTHER, &scheduling);
 	shared->policy = sched_getscheduler(0);
-	shared->priority = shared->policy == SCHED_FIFO ? status.priority : 0;
+	if (sched_getparam(0, &scheduling) == 0)
+		shared->priority = scheduling.sched_priority;
 	if (settings->measure->prepare)
 		error = settings->measure->prepare(&worker->measure);
 	clock_now_ns(); /* maps the page of the clock */

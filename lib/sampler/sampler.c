@@ -14,7 +14,6 @@
 #include "sampler/process.h"
 #include "sampler/sample_file.h"
 #include "undo/knob.h"
-#include "sys/rt.h"
 #include "sys/steal.h"
 
 #define START_LIMIT_NS (20 * NS_PER_S)
@@ -40,7 +39,6 @@ struct sampler {
 	struct steal_note *steal_notes; /* SAMPLING_WORST a thread */
 	struct message notes[SAMPLER_NOTES + 2];
 	size_t note_count;
-	int dma_latency_fd;
 	bool stopped;
 	int64_t stall_ns;
 	int sink_error;
@@ -111,18 +109,6 @@ static void add_note(struct sampler *sampler, const char *text)
 		message_set(&sampler->notes[sampler->note_count++], 0, "%s", text);
 }
 
-static void hold_dma_latency(struct sampler *sampler)
-{
-	struct message why;
-
-	sampler->dma_latency_fd = rt_hold_dma_latency();
-	if (sampler->dma_latency_fd >= 0)
-		return;
-	message_set_errno(&why, sampler->dma_latency_fd,
-			  "/dev/cpu_dma_latency not held at 0, idle states may add to the latency");
-	add_note(sampler, why.text);
-}
-
 /* Until the process says that sampling may begin, or that it cannot. */
 static int wait_until_ready(struct sampler *sampler, struct message *message)
 {
@@ -186,7 +172,6 @@ static int copy_settings(struct sampler *sampler, const struct sampler_settings 
 	sampler->process.count = settings->threads ? settings->threads : settings->cpus.count;
 	if (sampler->process.count == 0)
 		sampler->process.count = 1;
-	sampler->dma_latency_fd = -1;
 	return cpu_list_copy(&settings->cpus, &sampler->settings.cpus);
 }
 
@@ -217,7 +202,6 @@ int sampler_start(const struct sampler_settings *settings, struct sampler **ret_
 		if (error < 0)
 			goto fail;
 	}
-	hold_dma_latency(sampler);
 	error = start_process(sampler, message);
 	if (error < 0)
 		goto fail;
@@ -240,7 +224,7 @@ int64_t sampler_lead_ns(const struct sampler *sampler)
 	return NS_PER_MS + (int64_t)sampler->process.count * 200 * NS_PER_US;
 }
 
-int sampler_begin(struct sampler *sampler, int64_t start_ns)
+void sampler_begin(struct sampler *sampler, int64_t start_ns)
 {
 	struct sampler_shared *shared = sampler->process.shared;
 
@@ -248,7 +232,6 @@ int sampler_begin(struct sampler *sampler, int64_t start_ns)
 	atomic_store(&shared->start_ns, start_ns);
 	atomic_store(&shared->begun, 1);
 	futex_wake_all(&shared->begun);
-	return 0;
 }
 
 /* A slot for @worst among the notes of its thread: its own, or one that is no longer among the
@@ -485,8 +468,6 @@ void sampler_free(struct sampler *sampler)
 	sample_sink_free(sampler->sink);
 	steal_log_free(sampler->steal_log);
 	free(sampler->steal_notes);
-	if (sampler->dma_latency_fd >= 0)
-		close(sampler->dma_latency_fd);
 	if (sampler->process.memory)
 		munmap(sampler->process.memory, sampler->process.memory_bytes);
 	cpu_list_free(&sampler->settings.cpus);

@@ -48,8 +48,8 @@ const struct message *sampler_notes(const struct sampler *sampler, size_t *ret_c
  */
 int64_t sampler_lead_ns(const struct sampler *sampler);
 
-/* Threads begin to sample at @start_ns; what came before (warm-up) is cleared. */
-int sampler_begin(struct sampler *sampler, int64_t start_ns);
+/* Threads begin to sample at @start_ns. Once: they have waited until now. */
+void sampler_begin(struct sampler *sampler, int64_t start_ns);
 
 /*
  * 0 running; -ECHILD when the process died, another -errno when a thread gave up (thp without
@@ -66,8 +66,9 @@ const struct sampling_thread *sampler_thread(const struct sampler *sampler, size
 int64_t sampler_stalled_ns(const struct sampler *sampler, int64_t now_ns, size_t *ret_index);
 
 /*
- * Ends sampling at once, by the supervisor's clock. Threads that do not stop within 1 s are left
- * to the kill; their unfinished wait is in *ret_stall_ns (0 none) as "at least".
+ * Ends sampling at once, by the supervisor's clock. Threads that do not stop within 750 ms are
+ * left to the kill, which has 200 ms: -ETIMEDOUT when the process outlives that; their unfinished
+ * wait is in *ret_stall_ns (0 none) as "at least".
  */
 int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns);
 

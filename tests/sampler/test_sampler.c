@@ -345,10 +345,39 @@ static void thp_runs_as_a_process(void **state)
 	sampler_free(sampler);
 }
 
+/* --sched other is SCHED_OTHER, whatever the program was started under. */
+static void ordinary_when_asked_for(void **state)
+{
+	struct sched_param ordinary = {0};
+	struct sampler_settings settings;
+	const struct sampling_thread *threads;
+	struct sampler *sampler;
+	struct rt_status status;
+	size_t count;
+
+	if (!fifo_permitted()) {
+		print_message("# skipped: SCHED_FIFO is not permitted\n");
+		skip();
+	}
+	settings_fixed(&settings, NS_PER_MS);
+	settings.fifo = false;
+	assert_int_equal(rt_set_fifo(42, &status, NULL), 0);
+	sampler = start(&settings);
+	sched_setscheduler(0, SCHED_OTHER, &ordinary);
+	threads = sampler_threads(sampler, &count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(threads[i].policy, SCHED_OTHER);
+		assert_int_equal(threads[i].priority, 0);
+	}
+	stop_sampler(sampler);
+	sampler_free(sampler);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_get_what_was_asked),
+		cmocka_unit_test(ordinary_when_asked_for),
 		cmocka_unit_test(no_page_fault_in_the_steady_state),
 		cmocka_unit_test(death_of_the_process_is_noticed),
 		cmocka_unit_test(absent_cpu_is_named),
