@@ -107,9 +107,9 @@ int benchmark_measure(const struct benchmark *benchmark, void *settings, const c
 	bool shows = program_wants_progress(progress);
 	struct message message = {""};
 	struct record *record;
-	int error;
+	int error, code = EXIT_DONE;
 
-	if (program_check_outputs(json, &message) < 0)
+	if (program_check_outputs(json, NULL, 0, &message) < 0)
 		return benchmark_fail(benchmark, EXIT_FAILED, message.text);
 	benchmark_catch_signals();
 	error = execute(settings, shows ? show_progress : NULL, &record, &message);
@@ -119,6 +119,12 @@ int benchmark_measure(const struct benchmark *benchmark, void *settings, const c
 		return benchmark_fail(benchmark, exit_code_of(error),
 				      message.text[0] ? message.text : strerrordesc_np(-error));
 	error = program_finish(record, json, argc, argv, print, settings, &message);
+	if (error)
+		code = benchmark_fail(benchmark, EXIT_FAILED, message.text);
+	else if (json_object_size(record->metrics) == 0)
+		code = EXIT_SKIPPED; /* nothing could be measured */
+	else if (record->verdict == VERDICT_INVALID)
+		code = EXIT_INVALID;
 	record_free(record);
-	return error < 0 ? benchmark_fail(benchmark, EXIT_FAILED, message.text) : error;
+	return code;
 }

@@ -50,23 +50,32 @@ static int choose_cpus(struct settings *settings, struct message *message)
 	return cpu_list_check(&run->cpus, message);
 }
 
+/*
+ * IGT's call has the load of buffers unless -n; ours has what --load names, and what an option is
+ * about. The baseline is the same without that load.
+ */
 static int choose_loads(struct settings *settings, struct message *message)
 {
+	const struct load_ops *buffers = load_with(LOAD_HOLDS_BUFFERS), *cache = load_of_igt('b');
 	struct run_settings *run = &settings->run;
+	const char *option = settings->backend ? "--backend" : "--device";
+	bool about_buffers = settings->backend || run->backend_settings.device;
 	int error = 0;
 
-	/* IGT's call has the gem load unless -n; ours has what --load names. */
-	if (run->pure_drop_in && !settings->no_gem)
-		error = gem_syslatency_add_load(run, "gem", strlen("gem"), message);
+	if (settings->no_gem && about_buffers)
+		return message_set(message, -EINVAL,
+				   "%s is about the %s load, which -n leaves out: give one of them",
+				   option, buffers->name);
+	if (!settings->no_gem &&
+	    (run->pure_drop_in || about_buffers ||
+	     (run->load_count == 0 && settings->thp_and_leak && !settings->file_cache)))
+		error = gem_syslatency_add_load(run, buffers->name, strlen(buffers->name), message);
 	if (!error && settings->file_cache)
-		error = gem_syslatency_add_load(run, "file-cache", strlen("file-cache"), message);
-	if (!error && !run->pure_drop_in && run->load_count == 0 && settings->thp_and_leak &&
-	    !settings->no_gem)
-		error = gem_syslatency_add_load(run, "gem", strlen("gem"), message);
+		error = gem_syslatency_add_load(run, cache->name, strlen(cache->name), message);
 	if (error || !settings->no_gem)
 		return error;
 	for (size_t i = 0; i < run->load_count; i++) {
-		if (strcmp(run->loads[i]->name, "gem") != 0)
+		if (!(run->loads[i]->flags & LOAD_HOLDS_BUFFERS))
 			continue;
 		for (size_t k = i + 1; k < run->load_count; k++) {
 			run->loads[k - 1] = run->loads[k];
@@ -105,8 +114,9 @@ static int choose_rates(struct settings *settings, struct message *message)
 				run->load_rates_per_s[i] = rate;
 				found++;
 			}
-		/* The baseline takes the same options as the other arms, and has no gem load. */
-		if (found == 0 && !(equals && strcmp(word, "gem") == 0))
+		/* The baseline takes the same options as the other arms, and holds no buffers. */
+		if (found == 0 &&
+		    !(equals && strcmp(word, load_with(LOAD_HOLDS_BUFFERS)->name) == 0))
 			return message_set(message, -EINVAL,
 					   "--load-rate: no load '%s' is asked for",
 					   equals ? word : "");
@@ -151,18 +161,14 @@ static void choose_trace(struct settings *settings)
 static int resolve(struct settings *settings, struct message *message)
 {
 	struct run_settings *run = &settings->run;
-	const char *measure = settings->measure;
 	int error;
 
 	if (settings->time_ns == 0)
 		return message_set(message, -EINVAL, "-t: a run of no length measures nothing");
 	run->duration_ns = settings->time_ns < 0 ? INT64_MAX : settings->time_ns;
-	if (!measure)
-		measure = settings->thp_and_leak ? "thp" : "wakeup";
-	run->measure = measure_find(measure);
 	if (!run->measure)
-		return message_set(message, -EINVAL, "--measure: '%s' is not in this build",
-				   measure);
+		run->measure = settings->thp_and_leak ? measure_of_igt('m')
+						      : measure_with(MEASURE_DEFAULT);
 	if (settings->variant &&
 	    variant_parse(settings->variant, &run->backend_settings.variant) < 0)
 		return -EINVAL;
@@ -178,15 +184,15 @@ static int resolve(struct settings *settings, struct message *message)
 	run->force = settings->force;
 	run->reset = settings->reset;
 	if (settings->interval_given) {
-		if (!run->measure->can_schedule)
-			return message_set(message, -EINVAL,
-					   "--interval is for --measure wakeup; "
-					   "thp has --pace");
+		if (!(run->measure->flags & MEASURE_SCHEDULES))
+			return message_set(
+				message, -EINVAL, "--interval is for --measure %s, not for %s",
+				measure_with(MEASURE_SCHEDULES)->name, run->measure->name);
 		run->measure_settings.schedule = SCHEDULE_FIXED;
 	}
-	if (run->measure_settings.pace_ns > 0 && run->measure->can_schedule)
-		return message_set(message, -EINVAL,
-				   "--pace is for --measure thp; wakeup has --interval");
+	if (run->measure_settings.pace_ns > 0 && !(run->measure->flags & MEASURE_PACES))
+		return message_set(message, -EINVAL, "--pace is for --measure %s, not for %s",
+				   measure_with(MEASURE_PACES)->name, run->measure->name);
 	run->measure_settings.seed =
 		settings->seed_given ? (uint64_t)settings->seed : random_fresh_seed();
 	run->measure_settings.clock_cost_ns = clock_read_cost_ns();
@@ -273,33 +279,28 @@ static void tell_lost_events(const struct record *record)
 			lost, (long long)json_get_int64(account, "buffer_kib", 0));
 }
 
-static int report(const struct settings *settings, struct record *record, int argc, char **argv)
+static bool broke_above(const struct record *record, const struct settings *settings)
 {
-	const char *path = getenv("SYSLATENCY_RECORD");
-	bool json_to_stdout = settings->json && strcmp(settings->json, "-") == 0;
-	bool broke = settings->run.break_above_ns > 0 && record->latency.count > 0 &&
-		     record->latency.max_ns > settings->run.break_above_ns;
-	struct message message;
+	return settings->run.break_above_ns > 0 && record->latency.count > 0 &&
+	       record->latency.max_ns > settings->run.break_above_ns;
+}
+
+static int print_text(const struct record *record, const void *data)
+{
+	const struct settings *settings = data;
 	int error = 0;
 
-	record->command = json_array();
-	for (int i = 0; i < argc; i++)
-		json_array_append_new(record->command, json_string_or_null(argv[i]));
-	if (!json_to_stdout) {
-		print_igt(record, settings);
-		if (!settings->run.pure_drop_in && !settings->field_given)
-			report_find("text")->run(stdout, record);
-		if (settings->explain > 0 || broke)
-			report_find("causes")->run(stdout, record);
-	}
-	if (settings->json)
-		error = program_write_record(settings->json, record, &message);
-	if (!error && path && *path)
-		error = program_write_record(path, record, &message);
-	if (error)
-		return benchmark_fail(&gem_syslatency, EXIT_FAILED, message.text);
-	if (benchmark_finish_output(&gem_syslatency) != EXIT_DONE)
-		return EXIT_FAILED;
+	print_igt(record, settings);
+	if (!settings->run.pure_drop_in && !settings->field_given)
+		error = report_with(REPORT_OF_RUN)->run(stdout, record);
+	if (!error && (settings->explain > 0 || broke_above(record, settings)))
+		error = report_with(REPORT_OF_CAUSES)->run(stdout, record);
+	return error;
+}
+
+/* What a reader of the result has to know beside it; the exit code that follows from the record. */
+static int tell_doubts(const struct record *record, const struct settings *settings)
+{
 	if (settings->run.pure_drop_in || settings->field_given)
 		for (size_t i = 0;
 		     record->verdict != VERDICT_VALID && i < json_array_size(record->reasons); i++)
@@ -314,47 +315,11 @@ static int report(const struct settings *settings, struct record *record, int ar
 	if (record->latency.count == 0)
 		return benchmark_fail(&gem_syslatency, EXIT_FAILED,
 				      "no sample was taken: the run was too short or was stalled");
-	if (broke)
+	if (broke_above(record, settings))
 		return EXIT_REGRESSION;
 	if (record->verdict == VERDICT_INVALID && !settings->run.pure_drop_in)
 		return EXIT_INVALID;
 	return EXIT_DONE;
-}
-
-static bool same_file(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	if (!one || !other)
-		return false;
-	if (strcmp(one, other) == 0)
-		return strcmp(one, "-") != 0;
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-static int check_outputs(const struct settings *settings, struct message *message)
-{
-	const char *const paths[] = {settings->json, getenv("SYSLATENCY_RECORD"),
-				     settings->run.samples_path, settings->run.perfetto_path};
-	const size_t count = ARRAY_SIZE(paths), records = 2;
-
-	for (size_t i = records; i < count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (same_file(paths[i], paths[k]))
-				return message_set(message, -EINVAL,
-						   "%s cannot hold two results: give each a file "
-						   "of its own",
-						   paths[i]);
-	for (size_t i = 0; i < count; i++) {
-		int error = 0;
-
-		if (paths[i] && *paths[i] && (i >= records || strcmp(paths[i], "-") != 0))
-			error = program_check_output(paths[i], message);
-		if (error)
-			return error;
-	}
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -379,10 +344,12 @@ int main(int argc, char **argv)
 		error = resolve(&settings, &message);
 	if (error)
 		return benchmark_fail(&gem_syslatency, exit_code_of(error), message.text);
-	error = check_outputs(&settings, &message);
-	if (error) /* what cannot be written is no lack of this machine's: never 77 */
-		return benchmark_fail(&gem_syslatency, error == -EINVAL ? EXIT_USAGE : EXIT_FAILED,
-				      message.text);
+	error = program_check_outputs(
+		settings.json,
+		(const char *const[]){settings.run.samples_path, settings.run.perfetto_path}, 2,
+		&message);
+	if (error)
+		return benchmark_fail(&gem_syslatency, exit_code_of(error), message.text);
 	if (settings.time_ns < 0)
 		fprintf(stderr, PROGRAM ": measuring until stopped: end it with Ctrl-C\n");
 	benchmark_catch_signals();
@@ -397,9 +364,11 @@ int main(int argc, char **argv)
 	if (error)
 		return benchmark_fail(&gem_syslatency, exit_code_of(error),
 				      message.text[0] ? message.text : strerrordesc_np(-error));
-	code = report(&settings, record, argc, argv);
 	if (message.text[0])
 		fprintf(stderr, PROGRAM ": %s\n", message.text);
+	error = program_finish(record, settings.json, argc, argv, print_text, &settings, &message);
+	code = error ? benchmark_fail(&gem_syslatency, EXIT_FAILED, message.text)
+		     : tell_doubts(record, &settings);
 	record_free(record);
 	return code;
 }

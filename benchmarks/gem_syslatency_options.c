@@ -11,7 +11,7 @@
 int gem_syslatency_add_load(struct run_settings *run, const char *word, size_t length,
 			    struct message *message)
 {
-	char name[64], *equals;
+	char name[64], known[256], *equals;
 	const struct load_ops *ops;
 	struct size_value size = {0};
 
@@ -29,16 +29,9 @@ int gem_syslatency_add_load(struct run_settings *run, const char *word, size_t l
 				equals + 1);
 	}
 	ops = load_find(name);
-	if (!ops) {
-		char known[256] = "";
-		size_t used = 0;
-
-		for (size_t i = 0; loads[i] && used < sizeof(known); i++)
-			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-						 i ? ", " : "", loads[i]->name);
+	if (!ops)
 		return message_set(message, -EINVAL, "--load: there is no load '%s': one of %s",
-				   name, known);
-	}
+				   name, PLUGIN_NAMES(loads, known));
 	for (size_t i = 0; i < run->load_count; i++)
 		if (run->loads[i] == ops) {
 			run->load_sizes[i] = equals ? size : run->load_sizes[i];
@@ -63,6 +56,18 @@ static int option_load(void *data, const char *argument, struct message *message
 		at += length + 1;
 	}
 	return error;
+}
+
+static int option_measure(void *data, const char *argument, struct message *message)
+{
+	const struct measure_ops **measure = &((struct settings *)data)->run.measure;
+	char known[256];
+
+	*measure = measure_find(argument);
+	if (!*measure)
+		return message_set(message, -EINVAL, "--measure: '%s' is none of %s", argument,
+				   PLUGIN_NAMES(measures, known));
+	return 0;
 }
 
 static int option_swap(void *data, const char *argument, struct message *message)
@@ -95,7 +100,6 @@ static int option_explain(void *data, const char *argument, struct message *mess
 	return 0;
 }
 
-static const char *const measure_choices[] = {"wakeup", "thp", NULL};
 static const char *const variant_choices[] = {"baseline", "stock", "mapping", "mlock", NULL};
 static const char *const scope_choices[] = {"auto", "machine", "memcg", NULL};
 static const char *const sched_choices[] = {"fifo", "other", NULL};
@@ -148,11 +152,10 @@ static const struct option_row rows[] = {
 	 .help = "print one number only: 0 cycles, 1 mean (us), 2 max (us)"},
 
 	{.kind = OPTION_SECTION, .long_name = "Measure"},
-	{.kind = OPTION_CHOICE,
+	{.kind = OPTION_CALL,
 	 .long_name = "measure",
 	 .argument = "NAME",
-	 AT(measure),
-	 .choices = measure_choices,
+	 .call = option_measure,
 	 .help = "wakeup (timer expiry to running) or thp"},
 	{.kind = OPTION_DURATION,
 	 .long_name = "interval",
@@ -223,7 +226,7 @@ static const struct option_row rows[] = {
 	 .long_name = "backend",
 	 .argument = "NAME",
 	 AT(backend),
-	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm"},
+	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm; implies --load gem"},
 	BENCHMARK_DEVICE_ROW(run.backend_settings.device),
 	{.kind = OPTION_CHOICE,
 	 .long_name = "variant",

@@ -16,7 +16,7 @@ struct settings {
 	int64_t batch_us, time_ns, field;
 	/* ours */
 	struct run_settings run;
-	const char *measure, *backend, *variant, *scope, *sched, *cpus, *json, *progress, *counters;
+	const char *backend, *variant, *scope, *sched, *cpus, *json, *progress, *counters;
 	const char *load_rates, *trace;
 	int64_t explain; /* delays to explain in the report; 0: none */
 	int64_t threads, seed;

@@ -82,6 +82,7 @@ enum backend_flags {
 struct backend_ops {
 	const char *name, *summary;
 	unsigned int flags;    /* enum backend_flags */
+	const char *cure;      /* a command that helps where it cannot be opened; NULL: none */
 	int preference;	       /* "auto" takes the highest that opens; 0: only when named */
 	unsigned int variants; /* bits 1 << enum variant that it can make; on a driver: labels that
 				  it accepts */
@@ -155,14 +156,17 @@ static inline bool load_stopping(const struct load *load)
 
 struct load_ops {
 	const char *name, *summary;
+	unsigned int flags; /* enum load_flags of judge/claim.h */
+	char igt_flag;	    /* IGT's flag that asks for it ('b'); 0: none does */
+	const char *cure;   /* a command that helps where it cannot run; NULL: none is known */
 	/* NULL-terminated, at most LOAD_EXTRA; unit in the name. Counts, given as what the window
 	 * added; a name that starts with '=' (left out of the record) is a level, given as it is at
 	 * the end. */
 	const char *const *extra_names;
 	const struct claim *claims; /* ends with a NULL name */
 	uint64_t (*default_budget)(const struct load_settings *settings); /* NULL: needs none */
-	/* Can it run here? -errno with what is missing. NULL: anywhere. Called in the supervisor.
-	 */
+	/* Can it run here? -errno with what is missing. NULL: anywhere. In the supervisor, by
+	   load_start() and by syslat check. */
 	int (*check)(const struct load_settings *settings, struct message *message);
 	/* The body, in a process of its own (inside the group already); may make threads; sets
 	 * LOAD_STEADY when steady; returns when load_stopping() or -errno. Signals are not its
@@ -177,7 +181,7 @@ enum schedule { SCHEDULE_IGT, SCHEDULE_FIXED };
 struct measure_settings {
 	enum schedule schedule;
 	int64_t interval_ns;  /* SCHEDULE_FIXED */
-	int64_t pace_ns;      /* thp: sleep between samples; 0: none (IGT) */
+	int64_t pace_ns;      /* MEASURE_PACES: sleep between samples; 0: none (IGT) */
 	double clock_cost_ns; /* mean cost of one clock read, subtracted as IGT does */
 	uint64_t seed;
 	bool count_steal; /* read the CPU's steal after delays over 1 ms */
@@ -205,12 +209,15 @@ struct measure_thread {
 
 struct measure_ops {
 	const char *name, *summary;
+	unsigned int flags; /* enum measure_flags of judge/claim.h */
+	char igt_flag;	    /* IGT's flag that asks for it ('m'); 0: none does */
+	const char *cure;   /* a command that helps where it cannot measure; NULL: none is known */
 	const struct claim *claims;
-	bool in_memcg;		      /* the sampler belongs inside the group (thp) */
-	bool can_schedule;	      /* SCHEDULE_FIXED makes sense */
 	bool has_phases;	      /* fills sampling_thread.phases */
 	enum explain_subject subject; /* what a sample is; default: a wakeup */
 	size_t scratch_bytes;
+	/* Can it measure here? -errno with what is missing. NULL: anywhere. Before anything of a
+	   run is changed, and by syslat check. */
 	int (*check)(const struct measure_settings *settings, struct message *message);
 	/* In the sampling thread before it is ready: timers, reserved addresses. NULL: nothing to
 	 * do. */
@@ -244,6 +251,7 @@ struct cause_end {
 
 struct cause_ops {
 	const char *name, *summary;
+	const char *cure; /* a command that helps where it cannot start; NULL: none is known */
 	/* -ENOTSUP, -EACCES...: what is missing and what would enable it in @message. */
 	int (*start)(const struct cause_settings *settings, void **ret_state,
 		     struct message *message);
@@ -260,9 +268,18 @@ struct cause_ops {
 
 /* ---- report: a record or a comparison for people ---- */
 
+/* Where a program prints a report without being told its name. */
+enum report_flags {
+	REPORT_OF_RUN = 1 << 0,	       /* what gem_syslatency prints */
+	REPORT_OF_CAUSES = 1 << 1,     /* --explain, syslat explain */
+	REPORT_OF_COMPARISON = 1 << 2, /* syslat compare */
+};
+
 struct report_ops {
 	const char *name, *summary;
-	int (*run)(FILE *stream, const struct record *record); /* NULL: not for single runs */
+	unsigned int flags; /* enum report_flags */
+	/* NULL: not for single runs. -errno of the stream. */
+	int (*run)(FILE *stream, const struct record *record);
 	/* compare/comparison.h; NULL: not for comparisons. -errno of the stream. */
 	int (*compare)(FILE *stream, const struct comparison_report *report);
 };
@@ -276,6 +293,17 @@ extern const struct report_ops *const reports[];
 
 const struct measure_ops *measure_find(const char *name);
 const struct load_ops *load_find(const char *name);
+/* "gem, swap": the names of a table of plugins, into @buffer; returns it. */
+const char *plugin_names(const void *const *table, char *buffer, size_t size);
+#define PLUGIN_NAMES(table, buffer) \
+	plugin_names((const void *const *)(table), buffer, sizeof(buffer))
+/* The first that has all bits of @flags; NULL: none has. */
+const struct measure_ops *measure_with(unsigned int flags);
+const struct load_ops *load_with(unsigned int flags);
+const struct report_ops *report_with(unsigned int flags);
+/* The one that IGT's @flag asks for; NULL: none. */
+const struct measure_ops *measure_of_igt(char flag);
+const struct load_ops *load_of_igt(char flag);
 const struct backend_ops *backend_find(const char *name);
 /* Of those with all bits of @flags and a preference below @below the one with the highest: the
    order of "auto", by calling again with what it gave. NULL: none is left. */

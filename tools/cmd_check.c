@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,35 +45,17 @@ static const struct option_row rows[] = {
 	 offsetof(struct check_settings, restore)},
 };
 
-/* One command that is known to help with what a plugin's own words describe. */
-static const struct {
-	const char *kind, *name, *command;
-} remedies[] = {
-	{"backends", "drm-dumb", "modprobe vgem"},
-	{"causes", "tracefs", "mount -t tracefs tracefs /sys/kernel/tracing"},
-	{"measures", "thp", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"},
-	{"loads", "thp", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"},
-	{"swap", "zram", "modprobe zram"},
-	{"sampler", "locked-memory", "ulimit -l unlimited"},
-	{"sampler", "fifo", "ulimit -r 99"},
-	{"sampler", "kernel-log", "sysctl -w kernel.dmesg_restrict=0"},
-};
-
-static const char *remedy(const char *kind, const char *name, int error)
-{
-	if ((error == -EPERM || error == -EACCES) && geteuid() != 0)
-		return "sudo syslat check   # much of this needs root";
-	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
-		if (strcmp(remedies[i].kind, kind) == 0 && strcmp(remedies[i].name, name) == 0)
-			return remedies[i].command;
-	return NULL;
-}
-
-/* Appends {"name", "can", "why", "command"} to the list @kind of @result; NULL without memory. */
-static json_t *add(json_t *result, const char *kind, const char *name, int error, const char *why)
+/*
+ * Appends {"name", "can", "why", "command"} to the list @kind of @result; NULL without memory.
+ * @cure: a command that is known to help when it cannot; NULL: none.
+ */
+static json_t *add(json_t *result, const char *kind, const char *name, int error, const char *why,
+		   const char *cure)
 {
 	json_t *list = json_object_get(result, kind), *entry = json_object();
 
+	if ((error == -EPERM || error == -EACCES) && geteuid() != 0)
+		cure = "sudo syslat check   # much of this needs root";
 	if (!list) {
 		list = json_array();
 		if (json_put(result, kind, list)) {
@@ -85,7 +68,7 @@ static json_t *add(json_t *result, const char *kind, const char *name, int error
 	json_put(entry, "name", json_string(name));
 	json_put(entry, "can", json_boolean(error == 0));
 	json_put(entry, "why", json_string_or_null(error ? why : NULL));
-	json_put(entry, "command", json_string_or_null(error ? remedy(kind, name, error) : NULL));
+	json_put(entry, "command", json_string_or_null(error ? cure : NULL));
 	return entry;
 }
 
@@ -96,25 +79,24 @@ static void check_measures(json_t *result)
 		struct message message = {""};
 		int error = measures[i]->check ? measures[i]->check(&settings, &message) : 0;
 
-		add(result, "measures", measures[i]->name, error, message.text);
+		add(result, "measures", measures[i]->name, error, message.text, measures[i]->cure);
 	}
 }
 
 static void check_loads(json_t *result)
 {
 	for (size_t i = 0; loads[i]; i++) {
-		/* gem is checked with the backend that is always there; the backends follow alone.
-		 */
+		/* With a backend that is always there; the backends follow alone. */
 		struct load_settings settings = {
 			.ops = loads[i],
-			.backend = backend_find("shm"),
+			.backend = backend_preferred(BACKEND_MAKES_VARIANTS, INT_MAX),
 			.backend_settings = {.variant = VARIANT_STOCK},
 		};
 		struct message message = {""};
 		int error;
 
 		error = loads[i]->check ? loads[i]->check(&settings, &message) : 0;
-		add(result, "loads", loads[i]->name, error, message.text);
+		add(result, "loads", loads[i]->name, error, message.text, loads[i]->cure);
 	}
 }
 
@@ -163,7 +145,7 @@ static void check_backend(json_t *result, const struct backend_ops *ops)
 		json_array_append_new(methods, json_string(chosen));
 	if (json_array_size(variants) > 0)
 		error = 0;
-	entry = add(result, "backends", ops->name, error, first.text);
+	entry = add(result, "backends", ops->name, error, first.text, ops->cure);
 	json_put(entry, "variants", variants);
 	json_put(entry, "pin_methods", methods);
 	/* Some variants work and some do not: say why not. */
@@ -178,8 +160,8 @@ static void check_scopes(json_t *result)
 	int error = cgroup_detect(&parent, &message);
 	json_t *entry;
 
-	add(result, "scopes", "machine", 0, NULL);
-	entry = add(result, "scopes", "memcg", error, message.text);
+	add(result, "scopes", "machine", 0, NULL, NULL);
+	entry = add(result, "scopes", "memcg", error, message.text, NULL);
 	json_put(entry, "version",
 		 error ? json_null() : json_integer(parent.version == CGROUP_V1 ? 1 : 2));
 }
@@ -192,7 +174,7 @@ static void check_swap(json_t *result)
 	const char *why = NULL;
 	json_t *entry;
 
-	entry = add(result, "swap", "own", own ? 0 : -ENODEV, "no swap area is in use");
+	entry = add(result, "swap", "own", own ? 0 : -ENODEV, "no swap area is in use", NULL);
 	json_put(entry, "free_bytes", json_integer((json_int_t)free_bytes));
 	if (!machine_exists("/sys/class/zram-control") && !machine_exists("/sys/block/zram0")) {
 		error = -ENODEV;
@@ -201,7 +183,7 @@ static void check_swap(json_t *result)
 		error = -EPERM;
 		why = "making swap needs root";
 	}
-	add(result, "swap", "zram", error, why);
+	add(result, "swap", "zram", error, why, "modprobe zram");
 }
 
 static void check_causes(json_t *result)
@@ -223,7 +205,7 @@ static void check_causes(json_t *result)
 		error = causes[i]->start(&settings, &state, &message);
 		if (!error && causes[i]->finish)
 			causes[i]->finish(state, NULL, scratch, NULL);
-		add(result, "causes", causes[i]->name, error, message.text);
+		add(result, "causes", causes[i]->name, error, message.text, causes[i]->cure);
 		cpu_list_free(&settings.cpus);
 		record_free(scratch);
 	}
@@ -239,7 +221,7 @@ static void check_fifo(json_t *result)
 
 	if (!error)
 		sched_setscheduler(0, SCHED_OTHER, &ordinary);
-	add(result, "sampler", "fifo", error, message.text);
+	add(result, "sampler", "fifo", error, message.text, "ulimit -r 99");
 }
 
 static void check_sampler(json_t *result)
@@ -251,16 +233,17 @@ static void check_sampler(json_t *result)
 	if (!error)
 		munlockall();
 	check_fifo(result);
-	add(result, "sampler", "locked-memory", error, message.text);
+	add(result, "sampler", "locked-memory", error, message.text, "ulimit -l unlimited");
 	fd = rt_hold_dma_latency();
 	if (fd >= 0)
 		close(fd);
 	add(result, "sampler", "idle-states-held-off", fd < 0 ? fd : 0,
-	    "/dev/cpu_dma_latency cannot be opened");
+	    "/dev/cpu_dma_latency cannot be opened", NULL);
 	error = kmsg_open(&kmsg);
 	if (!error)
 		kmsg_close(kmsg);
-	add(result, "sampler", "kernel-log", error, "/dev/kmsg cannot be read");
+	add(result, "sampler", "kernel-log", error, "/dev/kmsg cannot be read",
+	    "sysctl -w kernel.dmesg_restrict=0");
 }
 
 /* Counters over a quiet moment; NULL when they cannot be read. */

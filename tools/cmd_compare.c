@@ -78,7 +78,7 @@ static int write_json(const struct compare_job *job, const char *path, struct me
 /* The text is made in full before any of it is shown, so that a failure shows one line alone. */
 static int write_text(const struct comparison_report *report, struct message *message)
 {
-	const struct report_ops *ops = report_find("compare");
+	const struct report_ops *ops = report_with(REPORT_OF_COMPARISON);
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);

@@ -82,7 +82,7 @@ static int show(const struct explain_options *options, struct record *const *rec
 				putchar('\n');
 			print_heading(records[i]);
 			print_notes(records[i]);
-			report_find("causes")->run(stdout, records[i]);
+			report_with(REPORT_OF_CAUSES)->run(stdout, records[i]);
 		}
 		json_array_append_new(list, causes_json(records[i]));
 		(*ret_shown)++;

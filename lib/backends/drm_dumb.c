@@ -338,7 +338,7 @@ static int find(struct drm_dumb *device, const char *text, struct message *messa
 		return message_set(message, -EINVAL,
 				   "drm-dumb takes a node (/dev/dri/card0), not '%s'", text);
 	error = open_node(device, filter.path, NULL, why, sizeof(why));
-	return error ? message_set(message, error, "%s", why) : 0;
+	return error ? message_set(message, error == -ENOENT ? -ENODEV : error, "%s", why) : 0;
 }
 
 /* Stock drivers answer EINVAL to the unknown number, the lab's ENOENT to a handle that is none. */
@@ -422,6 +422,7 @@ const struct backend_ops backend_drm_dumb = {
 	.name = "drm-dumb",
 	.summary = "dumb buffers of vgem, vkms or virtio-gpu, pinned by the DRM core",
 	.flags = BACKEND_NEEDS_DEVICE,
+	.cure = "modprobe vgem",
 	.variants = 1U << VARIANT_BASELINE | 1U << VARIANT_STOCK | 1U << VARIANT_MAPPING |
 		    1U << VARIANT_MLOCK,
 	.open = open_device,

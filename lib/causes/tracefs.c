@@ -372,6 +372,7 @@ static int tracefs_finish(void *state, const struct cause_end *end, struct recor
 const struct cause_ops cause_tracefs = {
 	.name = "tracefs",
 	.summary = "what each CPU and task did during the worst delays, from the kernel's events",
+	.cure = "mount -t tracefs tracefs /sys/kernel/tracing",
 	.start = tracefs_start,
 	.poll = tracefs_poll,
 	.finish = tracefs_finish,

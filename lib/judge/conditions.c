@@ -56,8 +56,8 @@ static void judge_faults(const struct judgement *judgement)
 	bool locked = json_is_true(json_at(judgement->view, "counters.sampler.memory_locked"));
 	int64_t minor = 0, major = 0;
 
-	if (!record->measure || strcmp(record->measure, "wakeup") != 0)
-		return; /* the thp measure faults by design */
+	if (judgement->subject->measure_flags & MEASURE_FAULTS)
+		return;
 	for (size_t i = 0; i < record->per_cpu_count; i++) {
 		minor += record->per_cpu[i].minflt > 0 ? record->per_cpu[i].minflt : 0;
 		major += record->per_cpu[i].majflt > 0 ? record->per_cpu[i].majflt : 0;

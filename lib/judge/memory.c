@@ -18,6 +18,7 @@
 #define SWAP_FULL 0.98
 #define THP_GOOD 0.9
 #define THP_LEAST 0.5
+#define LOAD_PRESSES (LOAD_HOLDS_MEMORY | LOAD_FILLS_CACHE)
 
 /* Pages held, and how many of them were seen to join the two lists. */
 struct observed {
@@ -29,9 +30,9 @@ static struct observed observe(const struct judgement *judgement)
 {
 	const json_t *view = judgement->view;
 	struct observed observed = {
-		.pages = view_number_or(view, "load_stats.gem.observed_pages", 0),
-		.unevictable = view_number(view, "load_stats.gem.observed_unevictable_pages"),
-		.mlocked = view_number(view, "load_stats.gem.observed_mlock_pages"),
+		.pages = view_load_number(view, "observed_pages"),
+		.unevictable = view_load_number(view, "observed_unevictable_pages"),
+		.mlocked = view_load_number(view, "observed_mlock_pages"),
 	};
 
 	observed.at_pin = observed.pages > 0 && !isnan(observed.unevictable);
@@ -122,12 +123,6 @@ static void judge_footprint(const struct judgement *judgement)
 			pinned / 1048576, footprint / 1048576);
 }
 
-static bool presses_on_memory(const struct judgement *judgement)
-{
-	return judgement_has_load(judgement, "swap") ||
-	       judgement_has_load(judgement, "file-cache") || judgement_has_load(judgement, "thp");
-}
-
 /* The group was never at its limit: nothing in it had to be reclaimed, in no arm alike. */
 static void judge_pressure(const struct judgement *judgement)
 {
@@ -135,7 +130,7 @@ static void judge_pressure(const struct judgement *judgement)
 	double hits = view_number(judgement->view, "derived.limit_hits");
 
 	if (!record->scope || strcmp(record->scope, "memcg") != 0 ||
-	    !(judgement_has_load(judgement, "swap") || judgement_has_load(judgement, "file-cache")))
+	    !(judgement->subject->load_flags & LOAD_REACHES_LIMIT))
 		return;
 	if (isnan(hits))
 		record_reason(record, VERDICT_VALID,
@@ -274,9 +269,8 @@ static bool is_about_held_pages(const struct judgement *judgement, enum variant 
 
 	if (variant == VARIANT_BASELINE)
 		return lowered > 0 && lowered < nominal;
-	if (!judgement_has_load(judgement, "gem"))
-		return false;
-	return footprint > 0 || presses_on_memory(judgement);
+	return judgement->subject->load_flags & LOAD_HOLDS_BUFFERS &&
+	       (footprint > 0 || judgement->subject->load_flags & LOAD_PRESSES);
 }
 
 static void judge_swap(const struct judgement *judgement)
@@ -310,7 +304,7 @@ static void judge_huge_pages(const struct judgement *judgement)
 	const char *enabled = view_text(judgement->view, "environment.thp.enabled");
 	bool never = enabled && strcmp(enabled, "never") == 0;
 
-	if (!record->measure || strcmp(record->measure, "thp") != 0 || attempts <= 0)
+	if (!(judgement->subject->measure_flags & MEASURE_HUGE_PAGES) || attempts <= 0)
 		return;
 	if (isnan(attempts)) {
 		record_reason(
@@ -346,7 +340,7 @@ void judge_memory(const struct judgement *judgement)
 		judge_baseline(judgement);
 	else
 		judge_footprint(judgement);
-	if (variant != VARIANT_BASELINE && judgement_has_load(judgement, "gem") &&
+	if (variant != VARIANT_BASELINE && judgement->subject->load_flags & LOAD_HOLDS_BUFFERS &&
 	    record->pinned_bytes > 0)
 		judge_variant_lists(judgement, variant);
 	if (is_about_held_pages(judgement, variant))

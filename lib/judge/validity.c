@@ -49,14 +49,18 @@ const char *view_text(const json_t *view, const char *path)
 	return json_string_value(json_at(view, path));
 }
 
-bool judgement_has_load(const struct judgement *judgement, const char *name)
+double view_load_number(const json_t *view, const char *path)
 {
-	char **loads = judgement->record->loads;
+	json_t *statistics;
+	const char *name;
 
-	for (size_t i = 0; loads && loads[i]; i++)
-		if (strcmp(loads[i], name) == 0)
-			return true;
-	return false;
+	json_object_foreach (json_object_get(view, "load_stats"), name, statistics) {
+		double value = view_number(statistics, path);
+
+		if (!isnan(value))
+			return value;
+	}
+	return NAN;
 }
 
 static int put_number(json_t *object, const char *key, double value)
@@ -265,8 +269,7 @@ static bool counters_were_off(const struct judgement *judgement)
  */
 static void judge_without_counters(const struct judgement *judgement)
 {
-	char **loads = judgement->record->loads;
-	bool loaded = loads && loads[0] && (strcmp(loads[0], "null") != 0 || loads[1]);
+	bool loaded = judgement->subject->loaded;
 
 	record_reason(judgement->record, loaded ? VERDICT_INVALID : VERDICT_SUSPECT,
 		      "the counters were off (--counters off): %s; that is for measuring what they "
@@ -275,10 +278,10 @@ static void judge_without_counters(const struct judgement *judgement)
 			     : "nothing proves that the machine was left alone");
 }
 
-void record_judge(struct record *record, const struct claim *const *claims, size_t count)
+void record_judge(struct record *record, const struct judge_subject *subject)
 {
 	json_t *view = record_to_json(record);
-	struct judgement judgement = {.record = record, .view = view};
+	struct judgement judgement = {.record = record, .view = view, .subject = subject};
 
 	if (!view || json_put(view, "derived", derive(record, view))) {
 		json_decref(view);
@@ -294,8 +297,8 @@ void record_judge(struct record *record, const struct claim *const *claims, size
 	/* In the order in which a reader wants them: what voids the run before what casts doubt. */
 	judge_sampler(&judgement);
 	judge_memory(&judgement);
-	for (size_t i = 0; i < count; i++)
-		judge_claim(&judgement, claims[i]);
+	for (size_t i = 0; i < subject->claim_count; i++)
+		judge_claim(&judgement, subject->claims[i]);
 	judge_machine(&judgement);
 	judge_results(&judgement);
 	json_decref(view);

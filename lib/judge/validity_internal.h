@@ -6,12 +6,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "judge/claim.h"
 #include "record/record.h"
 
 /* A record under judgement: @view is its JSON with "derived" beside (judge/claim.h). */
 struct judgement {
 	struct record *record;
 	const json_t *view;
+	const struct judge_subject *subject;
 };
 
 /* Sum of the numbers at the '+'-joined paths; NaN when one of them is absent or no number. */
@@ -20,7 +22,8 @@ double view_number(const json_t *view, const char *paths);
 double view_number_or(const json_t *view, const char *path, double fallback);
 const char *view_text(const json_t *view, const char *path); /* NULL: none */
 
-bool judgement_has_load(const struct judgement *judgement, const char *name);
+/* A number at @path below the statistics of whichever load has it; NaN: none has. */
+double view_load_number(const json_t *view, const char *path);
 
 /* Did the sampler get what was asked, and could something beside the loads explain its numbers? */
 void judge_sampler(const struct judgement *judgement);

@@ -352,6 +352,8 @@ static int file_cache_run(struct load *load)
 const struct load_ops load_file_cache = {
 	.name = "file-cache",
 	.summary = "reads a file tree through the page cache (--file-cache-dir, default /)",
+	.flags = LOAD_FILLS_CACHE | LOAD_REACHES_LIMIT,
+	.igt_flag = 'b',
 	.extra_names = file_cache_extras,
 	.claims = file_cache_claims,
 	.check = file_cache_check,

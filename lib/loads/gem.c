@@ -496,6 +496,7 @@ static int gem_run(struct load *load)
 const struct load_ops load_gem = {
 	.name = "gem",
 	.summary = "allocates, pins, uses and releases buffers of a GPU (or of --backend shm)",
+	.flags = LOAD_HOLDS_BUFFERS,
 	.extra_names = gem_extras,
 	.claims = gem_claims,
 	.default_budget = gem_default_budget,

@@ -26,6 +26,7 @@ static const struct claim null_claims[] = {{.name = NULL}};
 const struct load_ops load_null = {
 	.name = "null",
 	.summary = "nothing: wakes 1000 times a second (or at --load-rate), touches no memory",
+	.flags = LOAD_IDLES,
 	.extra_names = null_extras,
 	.claims = null_claims,
 	.run = null_run,

@@ -193,6 +193,7 @@ static int swap_run(struct load *load)
 const struct load_ops load_swap = {
 	.name = "swap",
 	.summary = "writes incompressible anonymous memory beyond the limit, so that it swaps",
+	.flags = LOAD_HOLDS_MEMORY | LOAD_REACHES_LIMIT | LOAD_NEEDS_SWAP,
 	.extra_names = swap_extras,
 	.claims = swap_claims,
 	.default_budget = swap_default_budget,

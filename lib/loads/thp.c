@@ -194,6 +194,7 @@ out:
 const struct load_ops load_thp = {
 	.name = "thp",
 	.summary = "maps, writes and releases 2 MiB huge pages",
+	.flags = LOAD_HOLDS_MEMORY,
 	.extra_names = thp_extras,
 	.claims = thp_claims,
 	.default_budget = thp_default_budget,

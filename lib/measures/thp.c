@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "ops.h"
+#include "sys/thp.h"
 
 #define HUGE_BYTES (UINT64_C(2) << 20)
 #define PAGE_BYTES 4096
@@ -237,13 +237,14 @@ static void thp_loop(struct measure_thread *thread)
 
 static int thp_check(const struct measure_settings *settings, struct message *message)
 {
-	char enabled[32];
-
-	if (machine_read_choice("/sys/kernel/mm/transparent_hugepage/enabled", enabled,
-				sizeof(enabled)) < 0)
+	if (thp_mode() == THP_UNSUPPORTED)
 		return message_set(
 			message, -ENOTSUP,
 			"this kernel has no transparent huge pages: use --measure wakeup");
+	if (thp_forbidden_here())
+		return message_set(message, -ENOTSUP,
+				   "huge pages are forbidden to this process "
+				   "(PR_SET_THP_DISABLE): start it from another one");
 	return 0;
 }
 
@@ -262,7 +263,8 @@ const struct measure_ops measure_thp = {
 	.name = "thp",
 	.summary = "time to map, populate and unmap 2 MiB as a transparent huge page",
 	.claims = thp_claims,
-	.in_memcg = true,
+	.flags = MEASURE_IN_GROUP | MEASURE_PACES | MEASURE_FAULTS | MEASURE_HUGE_PAGES,
+	.igt_flag = 'm',
 	.has_phases = true,
 	.subject = SUBJECT_INTERVAL,
 	.scratch_bytes = sizeof(struct thp_scratch),

@@ -125,9 +125,4 @@ int record_metric(const struct record *record, const char *name, double *ret_val
 /* As the metric itself says ("better"); of paths, rates ("..._per_s"). Latencies: false. */
 bool record_metric_higher_is_better(const struct record *record, const char *name);
 
-/* Names a verdict from the CONDITIONS of the run; fills verdict and reasons. See judge/validity.c.
- */
-struct claim;
-void record_judge(struct record *record, const struct claim *const *claims, size_t count);
-
 #endif

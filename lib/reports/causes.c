@@ -98,5 +98,6 @@ static int run(FILE *stream, const struct record *record)
 const struct report_ops report_causes = {
 	.name = "causes",
 	.summary = "why the worst delays of a run happened",
+	.flags = REPORT_OF_CAUSES,
 	.run = run,
 };

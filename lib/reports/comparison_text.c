@@ -84,5 +84,6 @@ static int write_text(FILE *stream, const struct comparison_report *report)
 const struct report_ops report_comparison_text = {
 	.name = "compare",
 	.summary = "plots, table and verdicts of a comparison, for a terminal",
+	.flags = REPORT_OF_COMPARISON,
 	.compare = write_text,
 };

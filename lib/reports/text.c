@@ -95,5 +95,6 @@ static int run(FILE *stream, const struct record *record)
 const struct report_ops report_text = {
 	.name = "text",
 	.summary = "one run as a table for people",
+	.flags = REPORT_OF_RUN,
 	.run = run,
 };

@@ -44,10 +44,10 @@ static bool size_given(const struct size_value *size)
 	return size->is_percent || size->bytes > 0;
 }
 
-static bool has_load(const struct run_settings *settings, const char *name)
+static bool has_load(const struct run_settings *settings, unsigned int any_of)
 {
 	for (size_t i = 0; i < settings->load_count; i++)
-		if (strcmp(settings->loads[i]->name, name) == 0)
+		if (settings->loads[i]->flags & any_of)
 			return true;
 	return false;
 }
@@ -60,8 +60,7 @@ static bool wants_memcg(const struct run_settings *settings)
 	if (settings->pure_drop_in)
 		return false;
 	return size_given(&settings->limit) || size_given(&settings->footprint) ||
-	       has_load(settings, "gem") || has_load(settings, "swap") ||
-	       has_load(settings, "thp") || has_load(settings, "file-cache");
+	       has_load(settings, LOAD_HOLDS_BUFFERS | LOAD_HOLDS_MEMORY | LOAD_FILLS_CACHE);
 }
 
 static int decide_limit(const struct run_settings *settings, const struct machine_memory *memory,
@@ -106,9 +105,12 @@ static int decide_footprint(const struct run_settings *settings,
 			format_size(bytes, footprint_text, sizeof(footprint_text)),
 			plan->memcg ? "the limit" : "the memory",
 			format_size(whole, whole_text, sizeof(whole_text)));
-	if (!has_load(settings, "gem") && settings->backend_settings.variant != VARIANT_BASELINE)
-		return message_set(message, -EINVAL,
-				   "--footprint is held by the gem load: add --load gem");
+	if (!has_load(settings, LOAD_HOLDS_BUFFERS) &&
+	    settings->backend_settings.variant != VARIANT_BASELINE)
+		return message_set(
+			message, -EINVAL,
+			"--footprint is held by the %s load, and it is not among the loads",
+			load_with(LOAD_HOLDS_BUFFERS)->name);
 	return 0;
 }
 
@@ -125,7 +127,7 @@ static int decide_loads(const struct run_settings *settings, const struct machin
 
 		*load = (struct load_settings){
 			.ops = ops,
-			.backend = settings->backend,
+			.backend = ops->flags & LOAD_HOLDS_BUFFERS ? settings->backend : NULL,
 			.backend_settings = settings->backend_settings,
 			.footprint_bytes = plan->footprint_bytes,
 			.rate_per_s = settings->load_rates_per_s[i],
@@ -143,12 +145,9 @@ static int decide_loads(const struct run_settings *settings, const struct machin
 			return message_set(message, -EINVAL, "--load %s: give at least 1M",
 					   ops->name);
 		plan->asked[plan->asked_count++] = *load;
-		if (strcmp(ops->name, "gem") == 0) {
-			if (settings->backend_settings.variant == VARIANT_BASELINE)
-				continue;
-			plan->gem = true;
-		}
-		plan->load_count++;
+		if (!(ops->flags & LOAD_HOLDS_BUFFERS) ||
+		    settings->backend_settings.variant != VARIANT_BASELINE)
+			plan->load_count++;
 	}
 	return 0;
 }
@@ -195,7 +194,7 @@ static int check_budget(const struct run_settings *settings, const struct machin
 		return 0;
 	}
 	for (size_t i = 0; i < plan->load_count; i++)
-		if (strcmp(plan->loads[i].ops->name, "file-cache") != 0)
+		if (plan->loads[i].ops->flags & (LOAD_HOLDS_BUFFERS | LOAD_HOLDS_MEMORY))
 			held += plan->loads[i].budget_bytes;
 	if (held > memory->available_bytes && !settings->force)
 		return message_set(message, -ENOMEM,
@@ -247,8 +246,8 @@ static void decide_swap(const struct run_settings *settings, const struct machin
 	if (settings->swap == SWAP_NONE || settings->pure_drop_in)
 		return;
 	for (size_t i = 0; i < plan->load_count; i++)
-		if (strcmp(plan->loads[i].ops->name, "swap") == 0)
-			traffic = plan->loads[i].budget_bytes;
+		if (plan->loads[i].ops->flags & LOAD_NEEDS_SWAP)
+			traffic += plan->loads[i].budget_bytes;
 	/* Twice the traffic: what the others push out has room too. */
 	if (traffic > 0 && memory->swap_free_bytes < traffic)
 		plan->swap_bytes = 2 * traffic;

@@ -23,7 +23,6 @@ struct run_plan {
 	uint64_t nominal_footprint_bytes; /* as asked */
 	uint64_t footprint_bytes;	  /* held pinned; 0 for the baseline */
 	uint64_t swap_bytes;		  /* zram to make; 0: none */
-	bool gem;			  /* the gem load runs (not with -n or baseline) */
 	struct load_settings loads[8];
 	size_t load_count;
 	/* What was asked for, a baseline's gem load included: the same for every arm. */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/exit.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "undo/knob.h"
@@ -25,7 +24,7 @@
  * Can @path be written? Said before minutes of measuring, not after. A FIFO stays open to the end:
  * its reader would take a close for the end of the data.
  */
-int program_check_output(const char *path, struct message *message)
+static int check_output(const char *path, struct message *message)
 {
 	bool existed = access(path, F_OK) == 0;
 	char target[PATH_MAX];
@@ -45,19 +44,39 @@ int program_check_output(const char *path, struct message *message)
 	return 0;
 }
 
-int program_check_outputs(const char *json, struct message *message)
+static bool same_file(const char *one, const char *other)
 {
-	const char *const paths[] = {json, getenv("SYSLATENCY_RECORD")};
+	struct stat a, b;
 
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		int error = 0;
+	if (!one || !other)
+		return false;
+	if (strcmp(one, other) == 0)
+		return strcmp(one, "-") != 0;
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
-		if (paths[i] && *paths[i] && strcmp(paths[i], "-") != 0)
-			error = program_check_output(paths[i], message);
-		if (error)
-			return error;
-	}
-	return 0;
+int program_check_outputs(const char *json, const char *const *others, size_t count,
+			  struct message *message)
+{
+	const char *const records[] = {json, getenv("SYSLATENCY_RECORD")};
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i + ARRAY_SIZE(records); k++)
+			if (same_file(others[i], k < i ? others[k] : records[k - i]))
+				return message_set(message, -EINVAL,
+						   "%s cannot hold two results: give each a file "
+						   "of its own",
+						   others[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(records) && !error; i++)
+		if (records[i] && *records[i] && strcmp(records[i], "-") != 0)
+			error = check_output(records[i], message);
+	for (size_t i = 0; i < count && !error; i++)
+		if (others[i])
+			error = check_output(others[i], message);
+	/* What cannot be written is no lack of this machine's. */
+	return error < 0 ? -EIO : 0;
 }
 
 /* A stack of 64 KiB ("ulimit -s 64") ends in a fault somewhere; threads get theirs by it too. */
@@ -111,7 +130,8 @@ bool program_wants_progress(const char *when)
 	return strcmp(when, "always") == 0;
 }
 
-int program_write_record(const char *path, const struct record *record, struct message *message)
+/* One line of JSON to @path ("-": standard output). */
+static int write_record(const char *path, const struct record *record, struct message *message)
 {
 	json_t *json = record_to_json(record);
 	char *line = json ? json_line(json) : NULL;
@@ -143,14 +163,10 @@ int program_finish(struct record *record, const char *json, int argc, char **arg
 	if (!json || strcmp(json, "-") != 0)
 		error = print(record, data);
 	if (json)
-		error = error ?: program_write_record(json, record, message);
+		error = error ?: write_record(json, record, message);
 	if (!error && path && *path)
-		error = program_write_record(path, record, message);
+		error = write_record(path, record, message);
 	if (error == -EIO || fflush(stdout) == EOF || ferror(stdout))
 		return message_set(message, -EIO, "cannot write the result to standard output");
-	if (error)
-		return error;
-	if (json_object_size(record->metrics) == 0)
-		return EXIT_SKIPPED;
-	return record->verdict == VERDICT_INVALID ? EXIT_INVALID : EXIT_DONE;
+	return error;
 }

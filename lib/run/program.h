@@ -3,6 +3,7 @@
 #define RUN_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/message.h"
 #include "record/record.h"
@@ -10,14 +11,12 @@
 /* What programs that measure do alike around their one call. */
 
 /*
- * Can @path be written (a pipe: does anyone read it)? What had to be made for that is removed
- * again. -EPIPE or the -errno of open.
+ * Can @json (NULL, "-" or a file), $SYSLATENCY_RECORD and @others (NULL: not given) be written (a
+ * pipe: does anyone read it)? To be told before measuring, not after. What had to be made for that
+ * is removed again. -EINVAL: two results in one file; else -EIO.
  */
-int program_check_output(const char *path, struct message *message);
-
-/* Can @json (NULL, "-" or a file) and $SYSLATENCY_RECORD be written? To be told before measuring,
- * not after. -errno. */
-int program_check_outputs(const char *json, struct message *message);
+int program_check_outputs(const char *json, const char *const *others, size_t count,
+			  struct message *message);
 
 /*
  * First of all in main(): refuses an environment that cannot be meant (-EINVAL), and sees to a
@@ -35,14 +34,10 @@ void program_catch_signals(void (*handler)(int number));
 /* @when: NULL or "auto" (standard error is a terminal), "always", "never". */
 bool program_wants_progress(const char *when);
 
-/* One line of JSON to @path ("-": standard output). */
-int program_write_record(const char *path, const struct record *record, struct message *message);
-
 /*
  * Puts the command line into the record, prints it by @print (not when @json is "-"; @data is its
- * own), writes it to
- * @json and to $SYSLATENCY_RECORD. The exit code: EXIT_DONE, EXIT_INVALID, EXIT_SKIPPED (nothing
- * could be measured); -errno with @message.
+ * own), writes it to @json and to $SYSLATENCY_RECORD, and sees that standard output took it. 0, or
+ * -errno with @message.
  */
 int program_finish(struct record *record, const char *json, int argc, char **argv,
 		   int (*print)(const struct record *record, const void *data), const void *data,

@@ -69,7 +69,7 @@ static int fill_corrected(struct run *run)
 	int error;
 
 	if (run->settings->measure_settings.schedule != SCHEDULE_FIXED ||
-	    !run->settings->measure->can_schedule)
+	    !(run->settings->measure->flags & MEASURE_SCHEDULES))
 		return 0;
 	error = merged_open(&corrected);
 	if (error)
@@ -137,7 +137,7 @@ static int fill_igt(struct run *run)
 		record->igt_max_us = igt_trimean_or_mean(maxima, used);
 	}
 	for (size_t i = 0; i < run->load_count; i++)
-		if (strcmp(run->loads[i].load.settings.ops->name, "gem") == 0)
+		if (run->loads[i].load.settings.ops->flags & LOAD_HOLDS_BUFFERS)
 			operations = (double)atomic_load(&run->loads[i].load.shared->ops);
 	record->igt_cycles =
 		run->settings->cpus.count ? operations / (double)run->settings->cpus.count : 0;
@@ -240,7 +240,7 @@ static int fill_loads(struct run *run)
 			record->pin_method = strdup(shared->pin_method);
 		if (shared->release_context[0])
 			record->release_context = strdup(shared->release_context);
-		if (strcmp(settings->ops->name, "gem") == 0 && settings->backend)
+		if (settings->backend)
 			record->backend = strdup(settings->backend->name);
 	}
 	record->pinned_bytes = pinned_bytes;

@@ -12,6 +12,7 @@
 #include "sys/environment.h"
 #include "sys/rt.h"
 
+/* Appends to @list; without it only counts. Returns how many there are now. */
 static size_t add_claims(const struct claim *claims, const struct claim **list, size_t used)
 {
 	for (const struct claim *claim = claims; claim && claim->name; claim++, used++)
@@ -20,26 +21,36 @@ static size_t add_claims(const struct claim *claims, const struct claim **list, 
 	return used;
 }
 
-/* All claims of the measure and of every load that ran; without @list only how many. */
-static size_t list_claims(const struct run *run, const struct claim **list)
+/* What ran, with the claims of the measure and of every load. */
+static struct judge_subject subject_of(const struct run *run, const struct claim **list)
 {
-	size_t used = add_claims(run->settings->measure->claims, list, 0);
+	const struct measure_ops *measure = run->settings->measure;
+	struct judge_subject subject = {
+		.measure_flags = measure->flags,
+		.claims = list,
+		.claim_count = add_claims(measure->claims, list, 0),
+	};
 
-	for (size_t i = 0; i < run->load_count; i++)
-		used = add_claims(run->loads[i].load.settings.ops->claims, list, used);
-	return used;
+	for (size_t i = 0; i < run->load_count; i++) {
+		const struct load_ops *ops = run->loads[i].load.settings.ops;
+
+		subject.load_flags |= ops->flags;
+		subject.loaded |= !(ops->flags & LOAD_IDLES);
+		subject.claim_count = add_claims(ops->claims, list, subject.claim_count);
+	}
+	return subject;
 }
 
 /* The claims are judged over the finished record. */
 static int judge(struct run *run)
 {
-	size_t count = list_claims(run, NULL);
-	const struct claim **claims = calloc(count + 1, sizeof(*claims));
+	struct judge_subject subject = subject_of(run, NULL);
+	const struct claim **claims = calloc(subject.claim_count + 1, sizeof(*claims));
 
 	if (!claims)
 		return message_set_errno(run->message, -ENOMEM, "cannot judge the run");
-	list_claims(run, claims);
-	record_judge(run->record, claims, count);
+	subject = subject_of(run, claims);
+	record_judge(run->record, &subject);
 	free(claims);
 	return 0;
 }
@@ -110,13 +121,13 @@ static int open_kernel_log(struct run *run)
 	return 0;
 }
 
-/* Decides where the gem load's buffers come from, and refuses what cannot show anything. */
-static int settle_backend(struct run *run)
+/* Decides where buffers come from, and refuses what cannot show anything. */
+static int choose_backends(struct run *run)
 {
-	for (size_t i = 0; run->plan.gem && i < run->plan.load_count; i++) {
+	for (size_t i = 0; i < run->plan.load_count; i++) {
 		struct load_settings *load = &run->plan.loads[i];
 
-		if (strcmp(load->ops->name, "gem") != 0)
+		if (!(load->ops->flags & LOAD_HOLDS_BUFFERS))
 			continue;
 		load->backend = run_choose_backend(run->settings, run->record);
 		if (load->backend && load->backend->flags & BACKEND_RELEASES_IN_SHRINKER &&
@@ -130,16 +141,53 @@ static int settle_backend(struct run *run)
 	return 0;
 }
 
+/* A scope that nobody asked for by name is the machine's where this one can have no groups. */
+static int run_plan(struct run *run)
+{
+	struct run_settings settings = *run->settings;
+	bool asked =
+		settings.scope == SCOPE_MEMCG || settings.limit.bytes || settings.limit.is_percent;
+	struct machine_memory memory;
+	struct message reason;
+	struct cgroup parent;
+	int error = machine_memory_read(&memory);
+
+	if (error)
+		return message_set_errno(run->message, error, "cannot read /proc/meminfo");
+	error = run_plan_make(&settings, &memory, &run->plan, run->record, run->message);
+	if (error || asked || !run->plan.memcg || cgroup_detect(&parent, &reason) == 0)
+		return error;
+	record_note(run->record, "machine scope, since no memory group can be made: %s",
+		    reason.text);
+	settings.scope = SCOPE_MACHINE;
+	return run_plan_make(&settings, &memory, &run->plan, run->record, run->message);
+}
+
+/* Everything that may refuse before anything is changed. */
+static int prepare(struct run *run)
+{
+	const struct run_settings *settings = run->settings;
+	const struct measure_ops *measure = settings->measure;
+	int error = run_plan(run);
+
+	if (!error && measure->check)
+		error = measure->check(&settings->measure_settings, run->message);
+	if (!error)
+		error = choose_backends(run);
+	return error;
+}
+
 /* The flow of one run: each step is a function that leaves what it made in *run. */
 static int execute(struct run *run)
 {
 	int error;
 
+	error = prepare(run);
+	if (error)
+		return error;
 	run->record->environment = environment_describe();
 	environment_machine_key(run->record->environment, run->record->machine_key);
-	error = settle_backend(run);
-	if (!error)
-		error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
+	error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
 	if (!error) {
 		knobs_heed(run->knobs, run->settings->interrupted);
 		error = run_enter_scope(run);
@@ -167,7 +215,6 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 		struct message *message)
 {
 	struct run run = {.settings = settings, .message = message};
-	struct machine_memory memory;
 	struct message undo_message = {""};
 	int nice_before = getpriority(PRIO_PROCESS, 0);
 	int dma_latency_fd = -1;
@@ -176,15 +223,6 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 	run.record = record_new(settings->benchmark);
 	if (!run.record)
 		return -ENOMEM;
-	error = machine_memory_read(&memory);
-	if (error)
-		message_set_errno(message, error, "cannot read /proc/meminfo");
-	if (!error)
-		error = run_plan_make(settings, &memory, &run.plan, run.record, message);
-	if (error) {
-		free_run(&run);
-		return error;
-	}
 	/* The supervisor must get its turn between the loads to end the run in time. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	dma_latency_fd = rt_hold_dma_latency();

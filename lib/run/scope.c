@@ -57,29 +57,20 @@ static int make_swap(struct run *run)
 			   "the swap load needs swap and none can be made: %s", reason.text);
 }
 
+/* What the plan decided is had, or the run fails: its budgets are those of this scope. */
 static int make_group(struct run *run)
 {
-	struct message reason;
+	struct cgroup group;
 	int error;
 
 	if (!run->plan.memcg)
 		return 0;
-	error = cgroup_make(run->knobs, "run", &run->group, &reason);
+	error = cgroup_make(run->knobs, "run", &group, run->message);
 	if (!error)
-		error = cgroup_set_limit(&run->group, run->plan.limit_bytes, &reason);
+		error = cgroup_set_limit(&group, run->plan.limit_bytes, run->message);
 	if (!error)
-		return 0;
-	run->group = (struct cgroup){0};
-	if (run->settings->scope == SCOPE_MEMCG || run->settings->limit.bytes ||
-	    run->settings->limit.is_percent || error == -EINVAL)
-		return message_set(run->message, error, "%s", reason.text);
-	run->plan.memcg = false;
-	run->plan.limit_bytes = 0;
-	record_note(run->record, "machine scope, since no memory group can be made: %s",
-		    reason.text);
-	for (size_t i = 0; i < run->plan.load_count; i++)
-		run->plan.loads[i].in_memcg = false;
-	return 0;
+		run->group = group;
+	return error;
 }
 
 int run_enter_scope(struct run *run)
@@ -98,12 +89,13 @@ int run_enter_scope(struct run *run)
 const struct backend_ops *run_choose_backend(const struct run_settings *settings,
 					     struct record *record)
 {
-	const struct backend_ops *ops = settings->backend ?: backend_preferred(0, INT_MAX);
+	unsigned int flags = settings->backend_settings.device ? BACKEND_NEEDS_DEVICE : 0;
+	const struct backend_ops *ops = settings->backend ?: backend_preferred(flags, INT_MAX);
 	struct message reason = {""};
 	struct backend *backend;
 
 	while (!settings->backend && ops) {
-		const struct backend_ops *next = backend_preferred(0, ops->preference);
+		const struct backend_ops *next = backend_preferred(flags, ops->preference);
 
 		/* The last is what it is: the load says why it does not work. */
 		if (!next)

@@ -87,11 +87,6 @@ int run_start_loads(struct run *run)
 
 		load->knobs = run->knobs;
 		load->backend_settings.knobs = run->knobs;
-		if (load->ops->check) {
-			error = load->ops->check(load, run->message);
-			if (error)
-				return error;
-		}
 		error = load_start(load, group, &run->loads[run->load_count], run->message);
 		if (error)
 			return error;
@@ -116,7 +111,7 @@ static int start_sampler(struct run *run)
 		.threads = settings->threads,
 		.fifo = settings->fifo,
 		.priority = settings->priority,
-		.cgroup = settings->measure->in_memcg ? group : NULL,
+		.cgroup = settings->measure->flags & MEASURE_IN_GROUP ? group : NULL,
 		.samples_path = settings->samples_path,
 		.knobs = run->knobs,
 	};
@@ -308,9 +303,7 @@ int run_measure(struct run *run)
 	run_start_causes(run);
 	run->cpu_ns = -own_cpu_ns();
 	run->begin_ns = clock_now_ns() + sampler_lead_ns(run->sampler);
-	error = sampler_begin(run->sampler, run->begin_ns);
-	if (error)
-		return message_set_errno(run->message, error, "cannot start the sampling threads");
+	sampler_begin(run->sampler, run->begin_ns);
 	loads_begin(run->loads, run->load_count);
 	error = watch(run, run->settings->duration_ns < INT64_MAX - run->begin_ns
 				   ? run->begin_ns + run->settings->duration_ns

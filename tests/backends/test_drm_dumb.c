@@ -215,7 +215,7 @@ static void says_why_there_is_none(void **state)
 	struct backend *backend = NULL;
 	struct message message = {""};
 
-	assert_int_equal(ops->open(&settings, &backend, &message), -ENOENT);
+	assert_int_equal(ops->open(&settings, &backend, &message), -ENODEV);
 	assert_non_null(strstr(message.text, "card250"));
 	settings.device = "pci:vendor=8086";
 	assert_int_equal(ops->open(&settings, &backend, &message), -EINVAL);

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "judge/claim.h"
+#include "ops.h"
 #include "record/record.h"
 
 /* A clean run of the quick matrix: 1 GiB held as "stock" under 2 GiB beside the swap load. */
@@ -104,13 +104,29 @@ static inline bool has_reason(const struct record *record, const char *part)
 	return false;
 }
 
+/* As run/run.c does: what the record names is asked what it is like. */
+static inline void judge(struct record *record, const struct claim *claim)
+{
+	struct judge_subject subject = {
+		.measure_flags = record->measure ? measure_find(record->measure)->flags : 0,
+		.claims = &claim,
+		.claim_count = claim ? 1 : 0,
+	};
+
+	for (size_t i = 0; record->loads && record->loads[i]; i++) {
+		const struct load_ops *ops = load_find(record->loads[i]);
+
+		subject.load_flags |= ops->flags;
+		subject.loaded |= !(ops->flags & LOAD_IDLES);
+	}
+	record_judge(record, &subject);
+}
+
 /* Judges and frees @record; the verdict and (unless NULL) a part of one reason must be as told. */
 static inline void expect_with(struct record *record, const struct claim *claim,
 			       enum verdict verdict, const char *reason)
 {
-	const struct claim *claims[] = {claim};
-
-	record_judge(record, claims, claim ? 1 : 0);
+	judge(record, claim);
 	if (record->verdict != verdict || (reason && !has_reason(record, reason)) ||
 	    (!reason && json_array_size(record->reasons) > 0)) {
 		char *seen = json_dumps(record->reasons, 0);

@@ -243,7 +243,7 @@ static void test_reasons_add_up(void **state)
 	record->per_cpu[0].minflt = 1;
 	set(record->counters, "vmstat.pgscan_anon", 0);
 	record_reason(record, VERDICT_SUSPECT, "said before");
-	record_judge(record, NULL, 0);
+	judge(record, NULL);
 	assert_int_equal(record->verdict, VERDICT_INVALID);
 	assert_int_equal(json_array_size(record->reasons), 3);
 	assert_true(has_reason(record, "said before"));

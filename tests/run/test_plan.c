@@ -14,8 +14,12 @@ static uint64_t budget(const struct load_settings *settings)
 	return (settings->limit_bytes - settings->footprint_bytes) / 10 * 14;
 }
 
-static const struct load_ops gem = {.name = "gem"};
-static const struct load_ops swap_load = {.name = "swap", .default_budget = budget};
+static const struct load_ops gem = {.name = "gem", .flags = LOAD_HOLDS_BUFFERS};
+static const struct load_ops swap_load = {
+	.name = "swap",
+	.flags = LOAD_HOLDS_MEMORY | LOAD_NEEDS_SWAP,
+	.default_budget = budget,
+};
 static const struct machine_memory memory = {.total_bytes = 24 * GIB, .available_bytes = 20 * GIB};
 
 static struct run_settings with_loads(void)
@@ -130,7 +134,7 @@ static void contradictions_are_told(void **state)
 	settings = with_loads();
 	settings.loads[0] = &swap_load;
 	settings.load_count = 1;
-	refused(&settings, -EINVAL, "add --load gem");
+	refused(&settings, -EINVAL, "held by the gem load");
 	settings = with_loads();
 	settings.scope = SCOPE_MACHINE;
 	settings.limit.bytes = 0;

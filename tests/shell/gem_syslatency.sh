@@ -58,6 +58,24 @@ one_line_error "unknown backend" 2 "no backend 'zzz'" gem_syslatency -t 1 --back
 one_line_error "--limit 1" 2 'at least 32M' gem_syslatency -t 1 --load swap --limit 1
 one_line_error "--limit in machine scope" 2 'scope memcg' gem_syslatency -t 1 --load swap --limit 1G --scope machine
 one_line_error "footprint above the limit" 2 'does not fit' gem_syslatency -t 1 --load gem --limit 64M --footprint 64M
+one_line_error "unknown measure" 2 "none of wakeup, thp" gem_syslatency -t 1 --measure zzz
+one_line_error "a backend beside no gem load" 2 'which -n leaves out' gem_syslatency -n -t 1 --backend shm
+one_line_error "a device implies the gem load" 77 'nope' gem_syslatency -t 1 --device /dev/dri/nope
+one_line_error "a device beside another load does too" 77 'nope' gem_syslatency -t 1 --load null --device /dev/dri/nope
+one_line_error "a backend does, and finds no such device" 77 'nope' gem_syslatency -t 1 --backend drm-dumb --device /dev/dri/nope
+gem_syslatency -t 0.5 --backend shm --scope machine --json "$work/implied.json" >/dev/null 2>&1
+check "a backend implies the gem load" jq -e '.loads == ["gem"] and .backend == "shm"' "$work/implied.json"
+gem_syslatency -t 0.5 --backend shm --variant baseline --json "$work/baseline.json" >/dev/null 2>&1
+check "the baseline leaves it out, as one that was named" jq -e '.loads == []' "$work/baseline.json"
+
+# --- where there are no huge pages: skipped before anything is changed ---
+mkdir -p "$work/no-thp/proc"
+cp /proc/meminfo "$work/no-thp/proc/"
+one_line_error "a kernel without huge pages" 77 'no transparent huge pages' env SYSLATENCY_ROOT="$work/no-thp" gem_syslatency -n -m -t 1
+one_line_error "huge pages forbidden to the process" 77 'forbidden to this process' python3 -c '
+import ctypes, os
+ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
+os.execvp("gem_syslatency", ["gem_syslatency", "-n", "-m", "-t", "1"])'
 one_line_error "--pace with wakeup" 2 'for --measure thp' gem_syslatency -t 1 --pace 1ms
 one_line_error "--interval with thp" 2 'for --measure wakeup' gem_syslatency -t 1 --measure thp --interval 1ms
 one_line_error "unwritable record" 1 'cannot write' gem_syslatency -n -t 1 --json "$work/absent/run.json"
