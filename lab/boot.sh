@@ -111,7 +111,7 @@ lab_choose_clock() {
 lab_qemu() {
 	local work=$1
 	timeout -k 2 "$limit" qemu-system-x86_64 "${machine_words[@]}" -m "$memory" -nodefaults -no-reboot \
-		-display none -monitor none -vga none \
+		-display none -monitor none -vga none -device i6300esb \
 		-kernel "$kernel_image" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1 $kernel_words ${append:-}" \
 		-serial "file:$work/console" -serial "file:$work/stdout" -serial "file:$work/stderr" \
 		-serial "file:$work/archive" </dev/null 2>"$work/qemu"

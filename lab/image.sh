@@ -11,6 +11,19 @@ lab_add_program() {
 	done
 }
 
+# A file or folder of the user in /out; a program with what it needs.
+lab_add_file() {
+	local root=$1 file=$2 library
+	if [ ! -f "$file" ] || [ ! -x "$file" ]; then
+		cp -r "$file" "$root/out/"
+		return 0
+	fi
+	lab_add_program "$root" "$file" "out/$(basename "$file")"
+	# The C library loads it by name when a thread is cancelled, which ldd does not see.
+	library=$(gcc -print-file-name=libgcc_s.so.1 2>/dev/null) && [ -e "$library" ] || return 0
+	mkdir -p "$root/lib" && cp -L "$library" "$root/lib/"
+}
+
 lab_add_module() {
 	local root=$1 folder=$2 path=$3 release needed
 	release=$(basename "$folder")
@@ -77,7 +90,7 @@ lab_make_initramfs() {
 	done
 	[ -z "$kernel_folder" ] || lab_add_modules "$root" "$kernel_folder"
 	for file in "${files[@]}"; do
-		cp -r "$file" "$root/out/"
+		lab_add_file "$root" "$file"
 	done
 	# A record that "syslat run" asks for is written in the machine and brought back.
 	[ -z "${SYSLATENCY_RECORD:-}" ] || echo 'export SYSLATENCY_RECORD=/lab/record' >"$root/command"
