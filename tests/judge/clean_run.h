@@ -4,25 +4,22 @@
 
 #include "support/testing.h"
 
-#include <math.h>
-
+#include "base/array.h"
 #include "base/json.h"
 #include "ops.h"
 #include "record/record.h"
 
-/* A clean run of the quick matrix: 1 GiB held as "stock" under 2 GiB beside the swap load. */
-#define PAGES 262144
-
 static inline json_t *parse(const char *text)
 {
 	json_error_t error;
-	json_t *value = json_loads(text, 0, &error);
+	json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
 
 	if (!value)
 		fail_msg("%s at column %d", error.text, error.column);
 	return value;
 }
 
+/* A clean run of the quick matrix: 1 GiB held as "stock" under 2 GiB, and the swap load. */
 static inline struct record *clean_run(void)
 {
 	struct record *record = record_new("gem_syslatency");
@@ -72,30 +69,6 @@ static inline struct record *clean_run(void)
 	return record;
 }
 
-/* Sets a number (or removes, with NaN) at a dotted path below @object. */
-static inline void set(json_t *object, const char *path, double value)
-{
-	const char *dot = strrchr(path, '.');
-	char parent[128];
-
-	if (dot) {
-		snprintf(parent, sizeof(parent), "%.*s", (int)(dot - path), path);
-		object = json_at(object, parent);
-		path = dot + 1;
-	}
-	assert_non_null(object);
-	if (isnan(value))
-		json_object_del(object, path);
-	else
-		json_object_set_new(object, path, json_real(value));
-}
-
-static inline void set_text(char **member, const char *text)
-{
-	free(*member);
-	*member = strdup(text);
-}
-
 static inline bool has_reason(const struct record *record, const char *part)
 {
 	for (size_t i = 0; i < json_array_size(record->reasons); i++)
@@ -139,9 +112,88 @@ static inline void expect_with(struct record *record, const struct claim *claim,
 	record_free(record);
 }
 
-static inline void expect(struct record *record, enum verdict verdict, const char *reason)
+/* ---- tables: a clean run, changed in its JSON, and what must be said of it ---- */
+
+struct judged {
+	const char *name;
+	/* "counters.vmstat.pswpout=0; per_cpu.1.policy=\"other\"; -counters.memcg" */
+	const char *changes;
+	enum verdict verdict;
+	const char *reason; /* a part of one; NULL: there must be none */
+	const struct claim *claim;
+};
+
+static inline json_t *member(json_t *json, const char *key)
 {
-	expect_with(record, NULL, verdict, reason);
+	return json_is_array(json) ? json_array_get(json, (size_t)atoi(key))
+				   : json_object_get(json, key);
+}
+
+/* Sets what stands behind the path, or removes it where there is no value. */
+static inline void change(json_t *json, char *path, const char *value)
+{
+	char *key = strsep(&path, ".");
+
+	for (; path; key = strsep(&path, "."))
+		json = member(json, key);
+	if (!json)
+		fail_msg("nothing holds %s", key);
+	else if (json_is_array(json) && !value)
+		json_array_remove(json, (size_t)atoi(key));
+	else if (json_is_array(json))
+		json_array_set_new(json, (size_t)atoi(key), parse(value));
+	else if (!value)
+		json_object_del(json, key);
+	else
+		json_object_set_new(json, key, parse(value));
+}
+
+static inline struct record *changed_run(const char *changes)
+{
+	struct record *record = clean_run();
+	json_t *json = record_to_json(record);
+	char *text = strdup(changes ? changes : ""), *rest = text, *one, *line;
+	struct message message = {""};
+
+	record_free(record);
+	while ((one = strsep(&rest, ";"))) {
+		char *value = strchr(one, '=');
+
+		one += strspn(one, " -");
+		if (value)
+			*value++ = '\0';
+		if (*one)
+			change(json, one, value);
+	}
+	line = json_line(json);
+	if (record_from_text(line, strlen(line), NULL, &record, NULL, &message) < 0)
+		fail_msg("%s", message.text);
+	free(line);
+	json_decref(json);
+	free(text);
+	return record;
+}
+
+static inline void judge_changed_run(void **state)
+{
+	const struct judged *judged = *state;
+
+	expect_with(changed_run(judged->changes), judged->claim, judged->verdict, judged->reason);
+}
+
+static inline int judge_all(const struct judged *rows, size_t count, const struct CMUnitTest *more,
+			    size_t more_count)
+{
+	struct CMUnitTest tests[80];
+
+	assert_true(count + more_count <= ARRAY_SIZE(tests));
+	for (size_t i = 0; i < count; i++)
+		tests[i] = (struct CMUnitTest){.name = rows[i].name,
+					       .test_func = judge_changed_run,
+					       .initial_state = (void *)(uintptr_t)&rows[i]};
+	for (size_t i = 0; i < more_count; i++)
+		tests[count + i] = more[i];
+	return _cmocka_run_group_tests("judged runs", tests, count + more_count, NULL, NULL);
 }
 
 #endif

@@ -1,175 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "clean_run.h"
 
-static void test_sampler_without_fifo(void **state)
-{
-	struct record *record = clean_run();
-
-	record->per_cpu[1].policy = "other";
-	record->per_cpu[1].priority = 0;
-	expect(record, VERDICT_INVALID, "not as SCHED_FIFO");
-	/* asked for and got */
-	record = clean_run();
-	record->per_cpu[0].policy = record->per_cpu[1].policy = "other";
-	json_object_set_new(record->settings, "sched", json_string("other"));
-	expect(record, VERDICT_VALID, NULL);
-	record = clean_run();
-	record->per_cpu[0].priority = 50;
-	expect(record, VERDICT_SUSPECT, "priority 50");
-}
-
-static void test_sampler_faults_and_lock(void **state)
-{
-	struct record *record = clean_run();
-
-	record->per_cpu[0].minflt = 3;
-	expect(record, VERDICT_SUSPECT, "3 minor page faults");
-	/* locked all the same: the other cause, and its remedy */
-	record = clean_run();
-	record->per_cpu[0].minflt = 3;
-	expect(record, VERDICT_SUSPECT, "vm.compact_unevictable_allowed=0");
-	record = clean_run();
-	record->per_cpu[1].majflt = 1;
-	expect(record, VERDICT_INVALID, "1 major page faults");
-	record = clean_run();
-	json_object_set_new(json_object_get(record->counters, "sampler"), "memory_locked",
-			    json_false());
-	expect(record, VERDICT_SUSPECT, "not locked");
-	record = clean_run();
-	set(record->counters, "sampler.migrations", 2);
-	expect(record, VERDICT_SUSPECT, "left their CPU");
-}
-
-static void test_stolen_cpu(void **state)
-{
-	struct record *record = clean_run();
-
-	/* one tick in 8 s of CPU time, and no delay that it could explain */
-	record->per_cpu[0].steal_ms = 10;
-	expect(record, VERDICT_VALID, NULL);
-	/* one tick, and a delay of 9 ms on that CPU */
-	record = clean_run();
-	record->per_cpu[0].steal_ms = 10;
-	record->per_cpu[0].max_us = 9000;
-	expect(record, VERDICT_SUSPECT, "may be the host's");
-	/* the delay is far longer than all that was stolen */
-	record = clean_run();
-	record->per_cpu[0].steal_ms = 10;
-	record->per_cpu[0].max_us = 90000;
-	expect(record, VERDICT_VALID, NULL);
-	/* 300 ms of 8 s */
-	record = clean_run();
-	record->per_cpu[0].steal_ms = 300;
-	expect(record, VERDICT_SUSPECT, "of the sampled CPUs' time");
-	/* what is known of the delay itself goes before the sum of the window */
-	record = clean_run();
-	record->per_cpu[0].steal_ms = 40;
-	record->per_cpu[0].max_us = 40800;
-	record->worst = (json_decref(record->worst),
-			 parse("[{\"cpu\": 0, \"late_us\": 40800, \"steal_ms\": 40}]"));
-	expect(record, VERDICT_SUSPECT, "40 ms of it were");
-	record = clean_run();
-	record->per_cpu[0].steal_ms = 40;
-	record->per_cpu[0].max_us = 40800;
-	record->worst = (json_decref(record->worst),
-			 parse("[{\"cpu\": 0, \"late_us\": 40800, \"steal_ms\": 0}]"));
-	expect(record, VERDICT_VALID, NULL);
-}
-
-static void test_clock_jump(void **state)
-{
-	struct record *record = clean_run();
-
-	set(record->counters, "clock.suspended_ms", 5000);
-	expect(record, VERDICT_INVALID, "suspended for 5 s");
-	record = clean_run();
-	set(record->counters, "clock.wall_jump_ms", -3600000);
-	expect(record, VERDICT_SUSPECT, "jumped by 3.6e+03 s");
-	record = clean_run(); /* slewing over an hour is no jump */
-	set(record->counters, "clock.elapsed_ms", 3600000);
-	set(record->counters, "clock.wall_jump_ms", 1800);
-	expect(record, VERDICT_VALID, NULL);
-}
-
-static void test_neighbour(void **state)
-{
-	struct record *record = clean_run();
-
-	set(record->counters, "cpu.neighbours_ms", 4000);
-	set(record->counters, "cpu.busiest_neighbour_ms", 3900);
-	set(record->counters, "cpu.busiest_neighbour_pid", 77);
-	json_object_set_new(json_object_get(record->counters, "cpu"), "busiest_neighbour",
-			    json_string("cc1"));
-	expect(record, VERDICT_SUSPECT, "cc1, pid 77");
-	record = clean_run(); /* no list of processes: nothing is said */
-	json_object_set_new(json_object_get(record->counters, "cpu"), "neighbours_ms", json_null());
-	expect(record, VERDICT_VALID, NULL);
-}
-
-static void test_emulated_machine(void **state)
-{
-	struct record *record = clean_run();
-
-	if (!record->environment)
-		record->environment = json_object();
-	json_object_set_new(record->environment, "hypervisor", json_string("TCGTCGTCGTCG"));
-	expect(record, VERDICT_SUSPECT, "emulated");
-	/* Instructions counted: the times are what they say, and it is said what that is. */
-	record = clean_run();
-	if (!record->environment)
-		record->environment = json_object();
-	json_object_set_new(record->environment, "hypervisor", json_string("TCGTCGTCGTCG"));
-	json_object_set_new(record->environment, "clock", json_string("virtual"));
-	json_object_set_new(record->environment, "ns_per_instruction", json_integer(2));
-	expect(record, VERDICT_VALID, NULL);
-	record = clean_run();
-	if (!record->environment)
-		record->environment = json_object();
-	json_object_set_new(record->environment, "hypervisor", json_string("KVMKVMKVM"));
-	expect(record, VERDICT_VALID, NULL);
-}
-
-static void test_throttled_and_interrupted(void **state)
-{
-	struct record *record = clean_run();
-
-	record->throttle_gaps = 4;
-	record->throttle_total_us = 200000;
-	expect(record, VERDICT_SUSPECT, "throttled 4 times, 200 ms");
-	record = clean_run();
-	record->interrupted = true;
-	expect(record, VERDICT_SUSPECT, "interrupted");
-}
-
-/* Outcomes: told, kept, and never held against the run. */
-static void test_outcomes_are_kept(void **state)
-{
-	struct record *record = clean_run();
-
-	json_object_set_new(json_object_get(record->load_stats, "swap"), "died", json_true());
-	set(record->counters, "memcg.oom_kills", 1);
-	expect(record, VERDICT_VALID, "result, kept: the swap load was killed for want of memory");
-	record = clean_run();
-	json_object_set_new(record->counters, "kmsg",
-			    parse("[{\"kind\": \"hung-task\"}, {\"kind\": \"rcu-stall\"}, "
-				  "{\"kind\": \"hung-task\"}]"));
-	expect(record, VERDICT_VALID, "result, kept: the kernel reported hung-task (2 times)");
-	record = clean_run();
-	record->latency.stall_ns = INT64_C(675000000000);
-	record->latency.missed = 100000;
-	record->per_cpu[0].max_us = 675e6;
-	expect(record, VERDICT_VALID, "result, kept: a thread still waited");
-}
-
-/* But a load that was never there is a condition. */
-static void test_load_that_failed(void **state)
-{
-	struct record *record = clean_run();
-
-	json_object_set_new(json_object_get(record->load_stats, "swap"), "died", json_true());
-	expect(record, VERDICT_INVALID, "the swap load ended by itself");
-}
-
 static const struct claim swap_claim = {
 	.name = "swap is written",
 	.witness = "counters.vmstat.pswpout",
@@ -179,69 +10,120 @@ static const struct claim swap_claim = {
 	.advice = "lower --limit",
 };
 
-static void test_claims_at_least(void **state)
-{
-	struct record *record = clean_run();
+#define SCANNED                                                                 \
+	.name = "anon is scanned",                                              \
+	.reference = "counters.vmstat.pgscan_anon+counters.vmstat.pgscan_file", \
+	.test = CLAIM_RATIO_AT_LEAST, .bound = 0.5, .why = "w", .advice = "a",  \
+	.failure = CLAIM_CASTS_DOUBT
 
-	expect_with(record, &swap_claim, VERDICT_VALID, NULL);
-	record = clean_run();
-	set(record->counters, "vmstat.pswpout", 1023);
-	expect_with(
-		record, &swap_claim, VERDICT_INVALID,
-		"not so: swap is written: pswpout is 1023, at least 1024 is wanted: memory was not "
-		"short; lower --limit");
-	record = clean_run();
-	set(record->counters, "vmstat.pswpout", NAN);
-	expect_with(record, &swap_claim, VERDICT_VALID,
-		    "not provable here: swap is written: this machine or record has no pswpout");
-}
+static const struct claim scanned_claim = {SCANNED, .witness = "counters.vmstat.pgscan_anon"};
+static const struct claim fallback_claim = {SCANNED, .witness = "counters.vmstat.not_here",
+					    .fallback = "counters.vmstat.pgscan_anon"};
+static const struct claim zeros_claim = {.name = "few zeros",
+					 .witness = "counters.vmstat.swpout_zero",
+					 .reference = "derived.swapped_out_pages",
+					 .test = CLAIM_RATIO_AT_MOST,
+					 .bound = 0.00001,
+					 .why = "w",
+					 .advice = "a"};
 
-static void test_claims_ratio_sum_fallback_doubt(void **state)
-{
-	struct claim claim = {
-		.name = "anon is scanned",
-		.witness = "counters.vmstat.pgscan_anon",
-		.reference = "counters.vmstat.pgscan_anon+counters.vmstat.pgscan_file",
-		.test = CLAIM_RATIO_AT_LEAST,
-		.bound = 0.5,
-		.why = "w",
-		.advice = "a",
-		.failure = CLAIM_CASTS_DOUBT,
-	};
-	struct record *record = clean_run();
+#define OFF "settings.counters=\"off\";"
+#define OTHER(cpu) "per_cpu." cpu ".policy=\"other\";"
+#define WORST(stolen) "worst=[{\"cpu\": 0, \"late_us\": 40800, \"steal_ms\": " stolen "}]"
 
-	expect_with(record, &claim, VERDICT_VALID, NULL);
-	record = clean_run();
-	set(record->counters, "vmstat.pgscan_file", 2000000);
-	expect_with(record, &claim, VERDICT_SUSPECT, "not so: anon is scanned");
-	/* a term of the sum that the kernel lacks */
-	record = clean_run();
-	set(record->counters, "vmstat.pgscan_file", NAN);
-	expect_with(record, &claim, VERDICT_VALID, "not provable here: anon is scanned");
-	/* another witness */
-	claim.witness = "counters.vmstat.not_here";
-	claim.fallback = "counters.vmstat.pgscan_anon";
-	record = clean_run();
-	expect_with(record, &claim, VERDICT_VALID, NULL);
-	/* the other direction */
-	claim = (struct claim){.name = "few zeros",
-			       .witness = "counters.vmstat.swpout_zero",
-			       .reference = "derived.swapped_out_pages",
-			       .test = CLAIM_RATIO_AT_MOST,
-			       .bound = 0.00001,
-			       .why = "w",
-			       .advice = "a"};
-	record = clean_run();
-	expect_with(record, &claim, VERDICT_INVALID, "at most 1e-05 x swapped_out_pages (150010)");
-}
+static const struct judged rows[] = {
+	{"sampler without FIFO", OTHER("1") "per_cpu.1.priority=0", VERDICT_INVALID,
+	 "not as SCHED_FIFO"},
+	{"asked for and got", OTHER("0") OTHER("1") "settings.sched=\"other\"", VERDICT_VALID},
+	{"lower priority", "per_cpu.0.priority=50", VERDICT_SUSPECT, "priority 50"},
+
+	{"minor faults", "per_cpu.0.minflt=3", VERDICT_SUSPECT, "3 minor page faults"},
+	/* locked all the same: the other cause, and its remedy */
+	{"minor faults of locked memory", "per_cpu.0.minflt=3", VERDICT_SUSPECT,
+	 "vm.compact_unevictable_allowed=0"},
+	{"major faults", "per_cpu.1.majflt=1", VERDICT_INVALID, "1 major page faults"},
+	{"memory not locked", "counters.sampler.memory_locked=false", VERDICT_SUSPECT,
+	 "not locked"},
+	{"migrations", "counters.sampler.migrations=2", VERDICT_SUSPECT, "left their CPU"},
+
+	{"one stolen tick in 8 s, and no delay that it could explain", "per_cpu.0.steal_ms=10",
+	 VERDICT_VALID},
+	{"one stolen tick, and a delay of 9 ms", "per_cpu.0.steal_ms=10; per_cpu.0.max_us=9000",
+	 VERDICT_SUSPECT, "may be the host's"},
+	{"a delay far longer than all that was stolen",
+	 "per_cpu.0.steal_ms=10; per_cpu.0.max_us=90000", VERDICT_VALID},
+	{"300 ms of 8 s", "per_cpu.0.steal_ms=300", VERDICT_SUSPECT, "of the sampled CPUs' time"},
+	/* what is known of the delay itself goes before the sum of the window */
+	{"a stolen delay", "per_cpu.0.steal_ms=40; per_cpu.0.max_us=40800;" WORST("40"),
+	 VERDICT_SUSPECT, "40 ms of it were"},
+	{"stolen elsewhere", "per_cpu.0.steal_ms=40; per_cpu.0.max_us=40800;" WORST("0"),
+	 VERDICT_VALID},
+
+	{"suspended", "counters.clock.suspended_ms=5000", VERDICT_INVALID, "suspended for 5 s"},
+	{"clock jumped", "counters.clock.wall_jump_ms=-3600000", VERDICT_SUSPECT,
+	 "jumped by 3.6e+03 s"},
+	{"slewing over an hour is no jump",
+	 "counters.clock.elapsed_ms=3600000; counters.clock.wall_jump_ms=1800", VERDICT_VALID},
+
+	{"neighbour",
+	 "counters.cpu.neighbours_ms=4000; counters.cpu.busiest_neighbour_ms=3900;"
+	 "counters.cpu.busiest_neighbour_pid=77; counters.cpu.busiest_neighbour=\"cc1\"",
+	 VERDICT_SUSPECT, "cc1, pid 77"},
+	{"no list of processes: nothing is said", "counters.cpu.neighbours_ms=null", VERDICT_VALID},
+	{"emulated machine", "environment.hypervisor=\"TCGTCGTCGTCG\"", VERDICT_SUSPECT,
+	 "emulated"},
+	/* Instructions counted: the times are what they say, and it is said what that is. */
+	{"emulated machine in virtual time",
+	 "environment.hypervisor=\"TCGTCGTCGTCG\"; environment.clock=\"virtual\";"
+	 "environment.ns_per_instruction=2",
+	 VERDICT_VALID},
+	{"virtual machine", "environment.hypervisor=\"KVMKVMKVM\"", VERDICT_VALID},
+	{"throttled", "throttle_gaps={\"count\": 4, \"total_us\": 200000}", VERDICT_SUSPECT,
+	 "throttled 4 times, 200 ms"},
+	{"interrupted", "interrupted=true", VERDICT_SUSPECT, "interrupted"},
+
+	/* Outcomes: told, kept, and never held against the run. */
+	{"killed for want of memory", "load_stats.swap.died=true; counters.memcg.oom_kills=1",
+	 VERDICT_VALID, "result, kept: the swap load was killed for want of memory"},
+	{"hung tasks",
+	 "counters.kmsg=[{\"kind\": \"hung-task\"}, {\"kind\": \"rcu-stall\"},"
+	 "{\"kind\": \"hung-task\"}]",
+	 VERDICT_VALID, "result, kept: the kernel reported hung-task (2 times)"},
+	{"stall", "latency.stall_us=675000000; latency.missed=100000; per_cpu.0.max_us=675000000",
+	 VERDICT_VALID, "result, kept: a thread still waited"},
+	/* But a load that was never there is a condition. */
+	{"load that failed", "load_stats.swap.died=true", VERDICT_INVALID,
+	 "the swap load ended by itself"},
+
+	{"claim at least", NULL, VERDICT_VALID, NULL, &swap_claim},
+	{"claim not so", "counters.vmstat.pswpout=1023", VERDICT_INVALID,
+	 "not so: swap is written: pswpout is 1023, at least 1024 is wanted: memory was not short; "
+	 "lower --limit",
+	 &swap_claim},
+	{"claim not provable", "-counters.vmstat.pswpout", VERDICT_VALID,
+	 "not provable here: swap is written: this machine or record has no pswpout", &swap_claim},
+	{"claim of a ratio", NULL, VERDICT_VALID, NULL, &scanned_claim},
+	{"claim in doubt", "counters.vmstat.pgscan_file=2000000", VERDICT_SUSPECT,
+	 "not so: anon is scanned", &scanned_claim},
+	{"a term of the sum that the kernel lacks", "-counters.vmstat.pgscan_file", VERDICT_VALID,
+	 "not provable here: anon is scanned", &scanned_claim},
+	{"another witness", NULL, VERDICT_VALID, NULL, &fallback_claim},
+	{"claim at most", NULL, VERDICT_INVALID, "at most 1e-05 x swapped_out_pages (150010)",
+	 &zeros_claim},
+
+	/* Nothing is proved: with loads that is the end of it, whatever the other numbers say. */
+	{"counters off", OFF, VERDICT_INVALID, "--counters off"},
+	{"counters off without loads", OFF "loads=[\"null\"]", VERDICT_SUSPECT, "--counters off"},
+	{"the sampler is judged all the same", OFF OTHER("1"), VERDICT_INVALID,
+	 "not as SCHED_FIFO"},
+	{"counters on", "settings.counters=\"on\"", VERDICT_VALID},
+};
 
 /* The worst of several reasons names the verdict; all are told. */
 static void test_reasons_add_up(void **state)
 {
-	struct record *record = clean_run();
+	struct record *record = changed_run("per_cpu.0.minflt=1; counters.vmstat.pgscan_anon=0");
 
-	record->per_cpu[0].minflt = 1;
-	set(record->counters, "vmstat.pgscan_anon", 0);
 	record_reason(record, VERDICT_SUSPECT, "said before");
 	judge(record, NULL);
 	assert_int_equal(record->verdict, VERDICT_INVALID);
@@ -250,45 +132,9 @@ static void test_reasons_add_up(void **state)
 	record_free(record);
 }
 
-/* Nothing is proved: with loads that is the end of it, whatever the other numbers say. */
-static void test_counters_off(void **state)
-{
-	struct record *record = clean_run();
-
-	json_object_set_new(record->settings, "counters", json_string("off"));
-	expect(record, VERDICT_INVALID, "--counters off");
-	record = clean_run();
-	json_object_set_new(record->settings, "counters", json_string("off"));
-	set_text(&record->loads[0], "null");
-	free(record->loads[1]);
-	record->loads[1] = NULL;
-	expect(record, VERDICT_SUSPECT, "--counters off");
-	record = clean_run(); /* the sampler is judged all the same */
-	json_object_set_new(record->settings, "counters", json_string("off"));
-	record->per_cpu[1].policy = "other";
-	expect(record, VERDICT_INVALID, "not as SCHED_FIFO");
-	record = clean_run();
-	json_object_set_new(record->settings, "counters", json_string("on"));
-	expect(record, VERDICT_VALID, NULL);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sampler_without_fifo),
-		cmocka_unit_test(test_counters_off),
-		cmocka_unit_test(test_sampler_faults_and_lock),
-		cmocka_unit_test(test_stolen_cpu),
-		cmocka_unit_test(test_clock_jump),
-		cmocka_unit_test(test_neighbour),
-		cmocka_unit_test(test_emulated_machine),
-		cmocka_unit_test(test_throttled_and_interrupted),
-		cmocka_unit_test(test_outcomes_are_kept),
-		cmocka_unit_test(test_load_that_failed),
-		cmocka_unit_test(test_claims_at_least),
-		cmocka_unit_test(test_claims_ratio_sum_fallback_doubt),
-		cmocka_unit_test(test_reasons_add_up),
-	};
+	const struct CMUnitTest more[] = {cmocka_unit_test(test_reasons_add_up)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return judge_all(rows, ARRAY_SIZE(rows), more, ARRAY_SIZE(more));
 }
