@@ -66,7 +66,7 @@ static void *drain_run(void *data)
 	struct drain *drain = data;
 
 	pthread_setname_np(pthread_self(), "trace-drain");
-	/* Of the thread alone: the supervisor that made it is more eager. */
+	/* Of the thread alone: the supervisor that made it has a higher one. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
 	while (!atomic_load(&drain->stop)) {
 		drain_all(drain);

@@ -125,7 +125,8 @@ static int open_pipes(struct instance *instance)
 }
 
 /* Beside a load that swaps the kernel may have no memory for the buffers at once. */
-static int make_patiently(struct instance *instance, struct knobs *knobs, struct message *message)
+static int make_with_retries(struct instance *instance, struct knobs *knobs,
+			     struct message *message)
 {
 	int error = knobs_make_trace_instance(knobs, instance->path, message);
 
@@ -166,7 +167,7 @@ int instance_make(struct instance *instance, struct knobs *knobs, int64_t buffer
 	remove_stale(instance);
 	snprintf(instance->path, sizeof(instance->path), "%s/instances/" INSTANCE_PREFIX "%d",
 		 instance->directory, (int)getpid());
-	error = make_patiently(instance, knobs, message);
+	error = make_with_retries(instance, knobs, message);
 	if (error)
 		return error;
 	error = instance_write(instance, "trace_clock", "mono");

@@ -155,11 +155,7 @@ static void write_table(FILE *stream, const struct comparison *comparison)
 static void write_metric(FILE *stream, const struct comparison *comparison)
 {
 	fputs("<h2>", stream);
-	markup_escape(stream, comparison->metric);
-	if (*comparison->unit) {
-		fputs(", ", stream);
-		markup_escape(stream, comparison->unit);
-	}
+	html_metric(stream, comparison);
 	fputs("</h2>\n<figure>\n", stream);
 	html_picture_runs(stream, comparison);
 	fputs("<figcaption>Every run is a mark; the bar below is the interval of the median."

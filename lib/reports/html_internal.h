@@ -14,6 +14,9 @@ void html_element(FILE *stream, const char *tag, const char *text);
 /* One for each string of @list. */
 void html_elements(FILE *stream, const char *tag, const json_t *list);
 
+/* "max, us", escaped. */
+void html_metric(FILE *stream, const struct comparison *comparison);
+
 /* Pictures as SVG within the page: every run a mark on a log (or linear) axis with median and
  * interval; the share of runs at or below a value. */
 void html_picture_runs(FILE *stream, const struct comparison *comparison);

@@ -108,6 +108,13 @@ static void start_picture(FILE *stream, const struct comparison *comparison, con
 	fputs("\">\n", stream);
 }
 
+void html_metric(FILE *stream, const struct comparison *comparison)
+{
+	markup_escape(stream, comparison->metric);
+	fputs(*comparison->unit ? ", " : "", stream);
+	markup_escape(stream, comparison->unit);
+}
+
 static void end_picture(FILE *stream, const struct comparison *comparison, const struct axis *axis,
 			double height)
 {
@@ -115,25 +122,27 @@ static void end_picture(FILE *stream, const struct comparison *comparison, const
 		"<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.0f\" y2=\"%.0f\"/>"
 		"<text class=\"tick\" x=\"%d\" y=\"%.0f\">",
 		LEFT, RIGHT, height, height, (LEFT + RIGHT) / 2, height + 45);
-	markup_escape(stream, comparison->metric);
-	if (*comparison->unit) {
-		fputs(", ", stream);
-		markup_escape(stream, comparison->unit);
-	}
+	html_metric(stream, comparison);
 	fprintf(stream, " (%s axis)</text>\n</svg>\n", axis->log ? "log" : "linear");
+}
+
+/* Every how many runs have a mark. */
+static size_t thinned_by(const struct comparison_arm *arm)
+{
+	return arm->count > MARKS_MOST ? (arm->count + MARKS_MOST - 1) / MARKS_MOST : 1;
 }
 
 static void write_arm(FILE *stream, const struct comparison_arm *arm, const struct axis *axis,
 		      size_t index)
 {
 	double middle = (double)index * ROW + 40;
-	size_t step = (arm->count + MARKS_MOST - 1) / MARKS_MOST;
+	size_t step = thinned_by(arm);
 
 	fprintf(stream, "<text class=\"name\" x=\"%d\" y=\"%.0f\">", LEFT, middle - 20);
 	markup_escape(stream, arm->name);
 	fprintf(stream, "</text>\n<g class=\"arm%zu\">\n", index % 6);
 	/* Marks of neighbours in value lie on five levels, so that none hides another. */
-	for (size_t i = 0; i < arm->count; i += step ? step : 1)
+	for (size_t i = 0; i < arm->count; i += step)
 		fprintf(stream, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>\n",
 			place(axis, arm->sorted[i]), middle - 8 + (double)(i % 5) * 4);
 	if (isfinite(arm->median_ci.low) && isfinite(arm->median_ci.high))
@@ -163,11 +172,11 @@ void html_picture_runs(FILE *stream, const struct comparison *comparison)
 static void write_steps(FILE *stream, const struct comparison_arm *arm, const struct axis *axis,
 			size_t index, double height)
 {
-	size_t step = (arm->count + MARKS_MOST - 1) / MARKS_MOST;
+	size_t step = thinned_by(arm);
 
 	fprintf(stream, "<polyline class=\"line arm%zu\" points=\"%.1f,%.1f", index % 6,
 		place(axis, arm->minimum), height);
-	for (size_t i = 0; i < arm->count; i += step ? step : 1) {
+	for (size_t i = 0; i < arm->count; i += step) {
 		double x = place(axis, arm->sorted[i]);
 		double before = height - (height - 10) * (double)i / (double)arm->count;
 		double after = height - (height - 10) * (double)(i + 1) / (double)arm->count;
