@@ -32,7 +32,7 @@
 
 #define PLANT_PAUSE_NS (150 * NS_PER_MS)
 
-#define PLANT_ACTS 4096
+#define PLANT_PERIODS 4096
 #define PLANT_HUGE_BYTES ((size_t)2 << 20)
 #define PLANT_HUGE_PAGES 64
 #define PLANT_HUGE_PAGES_AT_ONCE 4 /* most of the time inside the lock */
@@ -42,33 +42,33 @@
 #endif
 
 /* Shared between the test and the plant. */
-struct plant_diary {
+struct plant_log {
 	_Atomic bool ready; /* what the plant needs is there: the run may begin */
 	_Atomic size_t count;
 	struct {
-		int64_t begin_ns, end_ns; /* end 0: still at it */
-	} acts[PLANT_ACTS];
+		int64_t begin_ns, end_ns; /* end 0: still active */
+	} periods[PLANT_PERIODS];
 	char *memory; /* plant_collapse: PLANT_HUGE_PAGES, in the sampler at the same address */
 };
 
-static struct plant_diary *plant_diary;
+static struct plant_log *plant_log;
 
 typedef void plant_function(void);
 
 static inline void plant_begin(void)
 {
-	size_t at = atomic_load(&plant_diary->count);
+	size_t at = atomic_load(&plant_log->count);
 
-	if (at >= PLANT_ACTS)
+	if (at >= PLANT_PERIODS)
 		_exit(0);
-	plant_diary->acts[at].end_ns = 0;
-	plant_diary->acts[at].begin_ns = clock_now_ns();
-	atomic_store(&plant_diary->count, at + 1);
+	plant_log->periods[at].end_ns = 0;
+	plant_log->periods[at].begin_ns = clock_now_ns();
+	atomic_store(&plant_log->count, at + 1);
 }
 
 static inline void plant_done(void)
 {
-	plant_diary->acts[atomic_load(&plant_diary->count) - 1].end_ns = clock_now_ns();
+	plant_log->periods[atomic_load(&plant_log->count) - 1].end_ns = clock_now_ns();
 }
 
 static inline void plant_on_cpu0(void)
@@ -84,18 +84,18 @@ static inline void plant_on_cpu0(void)
 static inline void plant_is_ready(void)
 {
 	plant_on_cpu0();
-	atomic_store(&plant_diary->ready, true);
+	atomic_store(&plant_log->ready, true);
 }
 
-/* How much of the time from @from_ns to @to_ns the plant was at it. */
+/* How much of the time from @from_ns to @to_ns the plant was active. */
 static inline int64_t plant_overlap_ns(int64_t from_ns, int64_t to_ns)
 {
-	size_t count = atomic_load(&plant_diary->count);
+	size_t count = atomic_load(&plant_log->count);
 	int64_t sum_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t begin_ns = plant_diary->acts[i].begin_ns;
-		int64_t end_ns = plant_diary->acts[i].end_ns;
+		int64_t begin_ns = plant_log->periods[i].begin_ns;
+		int64_t end_ns = plant_log->periods[i].end_ns;
 
 		begin_ns = begin_ns > from_ns ? begin_ns : from_ns;
 		end_ns = end_ns && end_ns < to_ns ? end_ns : to_ns;
@@ -114,13 +114,13 @@ static inline int plant_shorter(const void *a, const void *b)
 /* The median length of what it did; 0: nothing. */
 static inline int64_t plant_median_ns(void)
 {
-	size_t count = atomic_load(&plant_diary->count), ended = 0;
-	int64_t lengths_ns[PLANT_ACTS];
+	size_t count = atomic_load(&plant_log->count), ended = 0;
+	int64_t lengths_ns[PLANT_PERIODS];
 
 	for (size_t i = 0; i < count; i++)
-		if (plant_diary->acts[i].end_ns)
+		if (plant_log->periods[i].end_ns)
 			lengths_ns[ended++] =
-				plant_diary->acts[i].end_ns - plant_diary->acts[i].begin_ns;
+				plant_log->periods[i].end_ns - plant_log->periods[i].begin_ns;
 	qsort(lengths_ns, ended, sizeof(lengths_ns[0]), plant_shorter);
 	return ended ? lengths_ns[ended / 2] : 0;
 }
@@ -136,18 +136,18 @@ static inline void plant_write(const char *path, const char *text)
 	close(fd);
 }
 
-/* As eager as the sampler itself: what is begun is ended before the sampler's turn. */
-static inline void plant_eagerly(bool eager)
+/* With the sampler's own priority: what is begun is ended before the sampler runs. */
+static inline void plant_set_fifo(bool on)
 {
-	struct sched_param parameters = {.sched_priority = eager ? 99 : 0};
+	struct sched_param parameters = {.sched_priority = on ? 99 : 0};
 
-	sched_setscheduler(0, eager ? SCHED_FIFO : SCHED_OTHER, &parameters);
+	sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &parameters);
 }
 
 static inline void plant_hog(void)
 {
 	plant_is_ready();
-	plant_eagerly(true);
+	plant_set_fifo(true);
 	for (;;) {
 		int64_t until_ns;
 
@@ -176,11 +176,11 @@ static inline void plant_compaction(void)
 		madvise(memory + at, page, MADV_DONTNEED);
 	plant_is_ready();
 	for (;;) {
-		plant_eagerly(true);
+		plant_set_fifo(true);
 		plant_begin();
 		plant_write("/proc/sys/vm/compact_memory", "1");
 		plant_done();
-		plant_eagerly(false);
+		plant_set_fifo(false);
 		clock_sleep_for(PLANT_PAUSE_NS / 2);
 	}
 }
@@ -196,11 +196,11 @@ static inline void plant_shrinker(void)
 			snprintf(path, sizeof(path), "/tmp/syslatency-no-such-%d-%d", getpid(), i);
 			access(path, F_OK);
 		}
-		plant_eagerly(true);
+		plant_set_fifo(true);
 		plant_begin();
 		plant_write("/proc/sys/vm/drop_caches", "2");
 		plant_done();
-		plant_eagerly(false);
+		plant_set_fifo(false);
 	}
 }
 
@@ -284,11 +284,11 @@ static inline void plant_flood(void)
 	plant_is_ready();
 	for (;;) {
 		/* Nothing else comes between: what is late then is late for the softirq. */
-		plant_eagerly(true);
+		plant_set_fifo(true);
 		plant_begin();
 		sendto(sender, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
 		plant_done();
-		plant_eagerly(false);
+		plant_set_fifo(false);
 		clock_sleep_for(20 * NS_PER_MS);
 	}
 }
@@ -314,14 +314,14 @@ static inline char *plant_map_collapsible(void)
 	return aligned;
 }
 
-/* Has the plant been at it for less than @most_ns, and is it still? */
-static inline bool plant_is_at_it(int64_t most_ns)
+/* Has the plant been active for less than @most_ns, and is it still? */
+static inline bool plant_is_active(int64_t most_ns)
 {
-	size_t count = atomic_load(&plant_diary->count);
-	volatile int64_t *end_ns = count ? &plant_diary->acts[count - 1].end_ns : NULL;
+	size_t count = atomic_load(&plant_log->count);
+	volatile int64_t *end_ns = count ? &plant_log->periods[count - 1].end_ns : NULL;
 
 	return count && *end_ns == 0 &&
-	       clock_now_ns() - plant_diary->acts[count - 1].begin_ns < most_ns;
+	       clock_now_ns() - plant_log->periods[count - 1].begin_ns < most_ns;
 }
 
 /*
@@ -338,7 +338,7 @@ static inline void plant_busy_neighbour(void)
 	prctl(PR_SET_NAME, "plant-busy");
 	while (getppid() == parent) {
 		clock_sleep_for(500 * NS_PER_US);
-		while (plant_is_at_it(60 * NS_PER_MS))
+		while (plant_is_active(60 * NS_PER_MS))
 			;
 	}
 	_exit(0);
@@ -359,7 +359,7 @@ static inline void plant_collapse(void)
 	plant_busy_neighbour();
 	setpriority(PRIO_PROCESS, 0, 19);
 	for (size_t i = 0; i < PLANT_HUGE_PAGES && done >= 0; i += PLANT_HUGE_PAGES_AT_ONCE) {
-		struct iovec range = {plant_diary->memory + i * PLANT_HUGE_BYTES,
+		struct iovec range = {plant_log->memory + i * PLANT_HUGE_BYTES,
 				      PLANT_HUGE_PAGES_AT_ONCE * PLANT_HUGE_BYTES};
 
 		plant_begin();
@@ -375,7 +375,7 @@ static inline pid_t plant_start(plant_function *plant, const char *name)
 	pid_t parent = getpid(), child;
 
 	child = fork();
-	for (int i = 0; child > 0 && i < 1000 && !atomic_load(&plant_diary->ready); i++)
+	for (int i = 0; child > 0 && i < 1000 && !atomic_load(&plant_log->ready); i++)
 		clock_sleep_for(10 * NS_PER_MS);
 	if (child != 0)
 		return child;
@@ -395,18 +395,18 @@ static inline void plant_end(pid_t child)
 }
 
 /* Before the plant and the run begin. */
-static inline bool plant_open_diary(void)
+static inline bool plant_open_log(void)
 {
-	plant_diary = mmap(NULL, sizeof(*plant_diary), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return plant_diary != MAP_FAILED;
+	plant_log = mmap(NULL, sizeof(*plant_log), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return plant_log != MAP_FAILED;
 }
 
-static inline void plant_close_diary(void)
+static inline void plant_close_log(void)
 {
-	if (plant_diary->memory)
-		munmap(plant_diary->memory, PLANT_HUGE_PAGES * PLANT_HUGE_BYTES);
-	munmap(plant_diary, sizeof(*plant_diary));
+	if (plant_log->memory)
+		munmap(plant_log->memory, PLANT_HUGE_PAGES * PLANT_HUGE_BYTES);
+	munmap(plant_log, sizeof(*plant_log));
 }
 
 #endif

@@ -70,7 +70,7 @@ static bool is_proved_steal(const json_t *entry)
 	       json_number_value(steal_us) >= json_get_number(entry, "late_us", 0) / 2;
 }
 
-/* The plant knows when it was at it, the load of the run always is. */
+/* The plant knows when it was active, the load of the run always is. */
 static bool is_of_plant(const struct planted *plant, const json_t *entry, int64_t begin_ns)
 {
 	int64_t when_ns = begin_ns + (int64_t)(json_get_number(entry, "when_us", 0) * 1e3);
@@ -82,8 +82,8 @@ static bool is_of_plant(const struct planted *plant, const json_t *entry, int64_
 }
 
 /*
- * A host that tells no steal stops the plant too, in the midst of it. A delay in which it was at it
- * for twice its time is not for the most part the plant's, whatever is said of it.
+ * A host that tells no steal stops the plant too, in the midst of it. A delay in which it was
+ * active for twice its time is not for the most part the plant's, whatever is said of it.
  */
 static bool is_held_up(const struct planted *plant, const json_t *entry, int64_t begin_ns)
 {
@@ -117,9 +117,9 @@ static void judge(const struct planted *plant, const struct record *record, int6
 	size_t i;
 
 	snprintf(outcome->said, sizeof(outcome->said),
-		 "none of the worst delays is the plant's, which was at it %zu times, for %.1f ms "
+		 "none of the worst delays is the plant's, which was active %zu times, for %.1f ms "
 		 "of the window",
-		 atomic_load(&plant_diary->count),
+		 atomic_load(&plant_log->count),
 		 (double)plant_overlap_ns(begin_ns, begin_ns + WINDOW_NS) / 1e6);
 	json_array_foreach (record->causes, i, entry) {
 		if (!is_of_plant(plant, entry, begin_ns)) {
@@ -189,7 +189,7 @@ static void run_beside(const struct planted *plant, struct outcome *outcome)
 	settings.progress_data = &begin_ns;
 	cpu_list_allowed(0, &settings.cpus);
 	if (plant->plant == plant_collapse)
-		plant_diary->memory = plant_map_collapsible();
+		plant_log->memory = plant_map_collapsible();
 	if (plant->plant)
 		child = plant_start(plant->plant, plant->process);
 	outcome->error = run_execute(&settings, &record, &message);
@@ -213,13 +213,14 @@ static void run_beside(const struct planted *plant, struct outcome *outcome)
 static void trial(const struct planted *plant, struct outcome *outcome)
 {
 	*outcome = (struct outcome){0};
-	assert_true(plant_open_diary());
+	assert_true(plant_open_log());
 	run_beside(plant, outcome);
-	plant_close_diary();
+	plant_close_log();
 }
 
-static void must_name(const struct planted *plant)
+static void must_name(void **state)
 {
+	const struct planted *plant = *state;
 	struct outcome outcome = {0};
 
 	if (geteuid() != 0)
@@ -234,41 +235,6 @@ static void must_name(const struct planted *plant)
 		SKIP_BECAUSE("%s", outcome.said);
 	if (!outcome.named)
 		fail_msg("%s: %s", plant->name, outcome.said);
-}
-
-static void test_hog(void **state)
-{
-	must_name(&planted[0]);
-}
-
-static void test_memcg(void **state)
-{
-	must_name(&planted[1]);
-}
-
-static void test_compaction(void **state)
-{
-	must_name(&planted[2]);
-}
-
-static void test_shrinker(void **state)
-{
-	must_name(&planted[3]);
-}
-
-static void test_stop(void **state)
-{
-	must_name(&planted[4]);
-}
-
-static void test_flood(void **state)
-{
-	must_name(&planted[5]);
-}
-
-static void test_collapse(void **state)
-{
-	must_name(&planted[6]);
 }
 
 static int count_trials_of(const struct planted *plant, int trials)
@@ -318,14 +284,13 @@ static int count_trials(int trials, const char *only)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hog),	   cmocka_unit_test(test_memcg),
-		cmocka_unit_test(test_compaction), cmocka_unit_test(test_shrinker),
-		cmocka_unit_test(test_stop),	   cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_collapse),
-	};
+	struct CMUnitTest tests[PLANTED];
 
 	if (argc > 2 && strcmp(argv[1], "--trials") == 0)
 		return count_trials(atoi(argv[2]), argc > 3 ? argv[3] : NULL);
+	for (size_t i = 0; i < PLANTED; i++)
+		tests[i] = (struct CMUnitTest){.name = planted[i].name,
+					       .test_func = must_name,
+					       .initial_state = (void *)(uintptr_t)&planted[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
