@@ -2,13 +2,9 @@
 #include "pin_cycle/pin_cycle.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -33,19 +29,6 @@
 #define PAGEOUT_SHARE 4
 #define PAGEOUT_MOST (UINT64_C(16) << 20)
 #define NEIGHBOURS_MOST 0.10
-
-void pin_cycle_progress(const struct pin_cycle *cycle, const char *format, ...)
-{
-	char text[160];
-	va_list arguments;
-
-	if (!cycle->settings->progress)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	cycle->settings->progress(cycle->settings->progress_data, text);
-}
 
 static int check_sizes(const struct pin_cycle *cycle, struct message *message)
 {
@@ -85,14 +68,14 @@ static int check_sizes(const struct pin_cycle *cycle, struct message *message)
 static int run_cold(struct pin_cycle *cycle, struct message *message)
 {
 	const struct pin_cycle_settings *settings = cycle->settings;
-	int error = pin_lanes_start(cycle, NULL, message);
+	int error = pin_workers_start(cycle, NULL, message);
 
 	for (size_t i = 0; i < settings->size_count && !error; i++)
 		error = pin_cycle_rounds(cycle, "cold_", settings->sizes[i], false,
 					 (int64_t)(SHARE_COLD * (double)settings->time_ns) /
 						 (int64_t)settings->size_count,
 					 message);
-	pin_lanes_stop(cycle);
+	pin_workers_stop(cycle);
 	return error;
 }
 
@@ -180,7 +163,7 @@ static int run_pressure(struct pin_cycle *cycle, struct message *why)
 	if (!error)
 		error = cgroup_set_limit(&cycle->group, cycle->settings->limit_bytes, why);
 	if (!error)
-		error = pin_lanes_start(cycle, &cycle->group, why);
+		error = pin_workers_start(cycle, &cycle->group, why);
 	if (error)
 		return error;
 	error = start_reclaimer(cycle, &load, why);
@@ -200,7 +183,7 @@ static int run_pressure(struct pin_cycle *cycle, struct message *why)
 	json_decref(deltas);
 	snapshot_free(before);
 	snapshot_free(after);
-	pin_lanes_stop(cycle);
+	pin_workers_stop(cycle);
 	loads_stop(&load, 1, clock_now_ns() + NS_PER_S, clock_now_ns() + 3 * NS_PER_S);
 	loads_free(&load, 1);
 	return error;
@@ -214,16 +197,16 @@ static int run_pageout(struct pin_cycle *cycle, struct message *why)
 	if (bytes > PAGEOUT_MOST)
 		bytes = PAGEOUT_MOST;
 	/* Drivers' buffers cannot be mapped for reclaim; that is no reason to miss them later. */
-	for (size_t i = 0; i < cycle->lane_count; i++)
-		if (!cycle->lanes[i].ops->map)
-			cycle->lanes[i].gone = true;
+	for (size_t i = 0; i < cycle->worker_count; i++)
+		if (!cycle->workers[i].ops->map)
+			cycle->workers[i].gone = true;
 	if (!error)
-		error = pin_lanes_start(cycle, NULL, why);
+		error = pin_workers_start(cycle, NULL, why);
 	if (!error)
 		error = pin_cycle_rounds(
 			cycle, "pageout_", bytes, true,
 			(int64_t)(SHARE_PAGEOUT * (double)cycle->settings->time_ns), why);
-	pin_lanes_stop(cycle);
+	pin_workers_stop(cycle);
 	return error;
 }
 
@@ -246,9 +229,9 @@ static int run_parts(struct pin_cycle *cycle, struct message *message)
 
 		if (!(cycle->settings->parts & parts[i].part))
 			continue;
-		/* A lane that failed under pressure may well work without. */
-		for (size_t k = 0; k < cycle->lane_count; k++)
-			cycle->lanes[k].gone = false;
+		/* A worker that failed under pressure may well work without. */
+		for (size_t k = 0; k < cycle->worker_count; k++)
+			cycle->workers[k].gone = false;
 		error = parts[i].run(cycle, &why);
 		if (error == -EINTR)
 			return error;
@@ -266,52 +249,35 @@ static int run_parts(struct pin_cycle *cycle, struct message *message)
 static int describe(struct pin_cycle *cycle)
 {
 	const struct pin_cycle_settings *settings = cycle->settings;
-	json_t *json = json_object(), *sizes = json_array();
-	int error = 0;
+	json_t *sizes = json_array();
 
 	for (size_t i = 0; i < settings->size_count; i++)
-		error |= json_array_append_new(sizes, json_integer((json_int_t)settings->sizes[i]));
-	error |= json_put(json, "sizes_bytes", sizes);
-	error |= json_put(json, "page_bytes", json_integer((json_int_t)cycle->page_bytes));
-	error |= json_put(json, "limit_bytes", json_integer((json_int_t)settings->limit_bytes));
-	error |= json_put(json, "rounds",
-			  settings->rounds ? json_integer(settings->rounds) : json_null());
-	error |= json_put(json, "parts", json_integer(settings->parts));
-	cycle->record->settings = json;
-	return error ? -ENOMEM : 0;
+		json_array_append_new(sizes, json_integer((json_int_t)settings->sizes[i]));
+	cycle->record->settings = json_pack(
+		"{s:o, s:I, s:I, s:o, s:i}", "sizes_bytes", sizes, "page_bytes",
+		(json_int_t)cycle->page_bytes, "limit_bytes", (json_int_t)settings->limit_bytes,
+		"rounds", settings->rounds ? json_integer(settings->rounds) : json_null(), "parts",
+		settings->parts);
+	return cycle->record->settings ? 0 : -ENOMEM;
 }
 
 /* The columns: ways that were measured. */
-static int describe_lanes(struct pin_cycle *cycle)
+static int describe_columns(struct pin_cycle *cycle)
 {
-	json_t *lanes = json_array();
+	json_t *labels = json_array();
 	int error = 0;
 
-	for (size_t i = 0; i < cycle->lane_count; i++)
-		if (cycle->lanes[i].turns > 0)
-			error |= json_array_append_new(lanes, json_string(cycle->lanes[i].label));
-	return json_put(cycle->record->settings, "lanes", lanes) ?: error;
+	for (size_t i = 0; i < cycle->worker_count; i++)
+		if (cycle->workers[i].turns > 0)
+			error |=
+				json_array_append_new(labels, json_string(cycle->workers[i].label));
+	return json_put(cycle->record->settings, "lanes", labels) ?: error;
 }
 
-/* Of this process and of those that it started and that have ended. */
-static double own_cpu_ms(void)
-{
-	double total_ms = 0;
-
-	for (int i = 0; i < 2; i++) {
-		struct rusage usage;
-
-		getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &usage);
-		total_ms += (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
-			    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
-	}
-	return total_ms;
-}
-
-static void judge(struct pin_cycle *cycle, double ours_ms)
+static void judge(struct pin_cycle *cycle, int64_t ours_ns)
 {
 	const json_t *cpu = json_object_get(cycle->record->counters, "cpu");
-	double others_ms = json_get_number(cpu, "busy_ms", 0) - ours_ms;
+	double others_ms = json_get_number(cpu, "busy_ms", 0) - (double)ours_ns / 1e6;
 	double steal_ms = json_get_number(cycle->record->counters, "steal_ms", 0);
 	double window_ms = cycle->record->duration_s * 1e3;
 
@@ -332,8 +298,7 @@ static int measure(struct pin_cycle *cycle, struct message *message)
 {
 	struct record *record = cycle->record;
 	struct snapshot *before = NULL, *after = NULL;
-	double ours_ms;
-	int64_t begin_ns;
+	int64_t begin_ns, ours_ns;
 	int error = 0;
 
 	if (geteuid() == 0)
@@ -345,11 +310,11 @@ static int measure(struct pin_cycle *cycle, struct message *message)
 	if (error)
 		return error;
 	snapshot_take(NULL, &before);
-	ours_ms = own_cpu_ms();
+	ours_ns = clock_own_cpu_ns();
 	begin_ns = clock_now_ns();
 	error = run_parts(cycle, message);
 	record->duration_s = (double)(clock_now_ns() - begin_ns) / 1e9;
-	ours_ms = own_cpu_ms() - ours_ms;
+	ours_ns = clock_own_cpu_ns() - ours_ns;
 	snapshot_take(NULL, &after);
 	if (before && after)
 		record->counters = snapshot_delta(before, after);
@@ -363,9 +328,9 @@ static int measure(struct pin_cycle *cycle, struct message *message)
 	}
 	if (error)
 		return error;
-	judge(cycle, ours_ms);
+	judge(cycle, ours_ns);
 	record->metrics = metric_table_json(&cycle->metrics);
-	return record->metrics ? describe_lanes(cycle) : -ENOMEM;
+	return record->metrics ? describe_columns(cycle) : -ENOMEM;
 }
 
 int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record **ret_record,
@@ -381,7 +346,7 @@ int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record *
 	cycle.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	cycle.clock_cost_ns = clock_read_cost_ns();
 	cycle.record->arm = settings->arm ? strdup(settings->arm) : NULL;
-	error = pin_lanes_choose(&cycle, message);
+	error = pin_workers_choose(&cycle, message);
 	if (!error)
 		error = check_sizes(&cycle, message);
 	if (!error) {
@@ -391,7 +356,7 @@ int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record *
 	}
 	if (!error)
 		error = measure(&cycle, message);
-	pin_lanes_stop(&cycle);
+	pin_workers_stop(&cycle);
 	undo_error = knobs_close(cycle.knobs, &undo);
 	if (undo_error)
 		record_note(cycle.record, "not everything could be put back: %s", undo.text);

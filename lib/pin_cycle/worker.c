@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "pin_cycle/worker.h"
-
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread_timer.h"
+#include "pin_cycle/state.h"
 #include "undo/knob.h"
 
 #ifndef MADV_PAGEOUT
@@ -23,14 +23,7 @@
 
 struct request {
 	uint64_t bytes;
-	int32_t pageout;
-};
-
-struct greeting {
-	int error;
-	struct message message;
-	char pin_method[32], release_context[16], observed_variant[16];
-	struct message notes[4];
+	int32_t reclaim;
 };
 
 struct worker_body {
@@ -38,14 +31,6 @@ struct worker_body {
 	const struct backend_settings *settings;
 	int socket;
 };
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-	if (from) {
-		strncpy(to, from, size - 1);
-		to[size - 1] = '\0';
-	}
-}
 
 /*
  * Asks reclaim for pages that are held: it looks at each and can free none, but for those of the
@@ -67,13 +52,13 @@ static int page_out(struct backend *backend, struct buffer *buffer, struct pin_t
 	if (madvise(memory, buffer->bytes, MADV_POPULATE_READ) < 0)
 		for (uint64_t at = 0; at < buffer->bytes; at += 4096)
 			(void)*(volatile char *)((char *)memory + at);
-	turn->pageout_ns = turn->pageout_cpu_ns = 0;
+	turn->ns[PHASE_RECLAIM] = turn->cpu_ns[PHASE_RECLAIM] = 0;
 	thread_timer_start(&timer);
 	error = madvise(memory, buffer->bytes, MADV_PAGEOUT) < 0 ? -errno : 0;
-	thread_timer_add(&timer, &turn->pageout_ns, &turn->pageout_cpu_ns);
+	thread_timer_add(&timer, &turn->ns[PHASE_RECLAIM], &turn->cpu_ns[PHASE_RECLAIM]);
 	munmap(memory, buffer->bytes);
 	if (error) {
-		turn->pageout_ns = -1;
+		turn->ns[PHASE_RECLAIM] = -1;
 		return message_set_errno(&turn->message, error, "MADV_PAGEOUT");
 	}
 	return 0;
@@ -84,7 +69,7 @@ static void take_turn(struct backend *backend, const struct request *request, st
 	struct buffer buffer = {.bytes = request->bytes};
 	int error;
 
-	*turn = (struct pin_turn){.pageout_ns = -1, .pageout_cpu_ns = -1};
+	*turn = (struct pin_turn){.ns[PHASE_RECLAIM] = -1, .cpu_ns[PHASE_RECLAIM] = -1};
 	turn->error = backend->ops->allocate(backend, &buffer);
 	if (turn->error) {
 		const char *failure = atomic_load(&backend->failure);
@@ -93,33 +78,38 @@ static void take_turn(struct backend *backend, const struct request *request, st
 			message_set(&turn->message, 0, "%s", failure);
 		return;
 	}
-	if (request->pageout)
+	if (request->reclaim)
 		turn->error = page_out(backend, &buffer, turn);
 	error = backend->ops->release(backend, &buffer);
 	if (!turn->error)
 		turn->error = error;
-	memcpy(turn->phase_ns, buffer.phase_ns, sizeof(turn->phase_ns));
-	memcpy(turn->phase_cpu_ns, buffer.phase_cpu_ns, sizeof(turn->phase_cpu_ns));
+	memcpy(turn->ns, buffer.phase_ns, sizeof(buffer.phase_ns));
+	memcpy(turn->cpu_ns, buffer.phase_cpu_ns, sizeof(buffer.phase_cpu_ns));
+}
+
+static void greet(const struct backend *backend, struct pin_greeting *greeting)
+{
+	snprintf(greeting->pin_method, sizeof(greeting->pin_method), "%s",
+		 backend->pin_method ?: "");
+	snprintf(greeting->release_context, sizeof(greeting->release_context), "%s",
+		 backend->release_context ?: "");
+	snprintf(greeting->observed_variant, sizeof(greeting->observed_variant), "%s",
+		 backend->observed_variant ?: "");
+	for (int i = 0; i < 4 && backend->notes[i]; i++)
+		message_set(&greeting->notes[i], 0, "%s", backend->notes[i]);
 }
 
 static int worker_main(void *argument)
 {
 	struct worker_body *body = argument;
-	struct greeting greeting = {0};
+	struct pin_greeting greeting = {0};
 	struct backend *backend = NULL;
 	struct request request;
 	struct pin_turn turn;
 
 	greeting.error = body->ops->open(body->settings, &backend, &greeting.message);
-	if (greeting.error == 0) {
-		copy_text(greeting.pin_method, sizeof(greeting.pin_method), backend->pin_method);
-		copy_text(greeting.release_context, sizeof(greeting.release_context),
-			  backend->release_context);
-		copy_text(greeting.observed_variant, sizeof(greeting.observed_variant),
-			  backend->observed_variant);
-		for (int i = 0; i < 4 && backend->notes[i]; i++)
-			message_set(&greeting.notes[i], 0, "%s", backend->notes[i]);
-	}
+	if (greeting.error == 0)
+		greet(backend, &greeting);
 	if (send(body->socket, &greeting, sizeof(greeting), MSG_NOSIGNAL) < 0 || greeting.error)
 		return greeting.error;
 	while (recv(body->socket, &request, sizeof(request), 0) == (ssize_t)sizeof(request)) {
@@ -155,68 +145,63 @@ static int receive(struct pin_worker *worker, void *data, size_t size, int64_t l
 	return got == (ssize_t)size ? 0 : -ECHILD;
 }
 
-int pin_worker_start(const struct backend_ops *ops, const struct backend_settings *settings,
-		     const struct cgroup *cgroup, struct knobs *knobs,
-		     struct pin_worker *ret_worker, struct message *message)
+int pin_worker_start(struct pin_worker *worker, const struct backend_settings *settings,
+		     const struct cgroup *group, struct message *message)
 {
 	struct child_settings child = {
 		.name = "pin_cycle",
 		.oom_score_adj = 1000,
-		.cgroup = cgroup,
-		.knobs = knobs,
+		.cgroup = group,
+		.knobs = settings->knobs,
 	};
-	struct worker_body body = {.ops = ops, .settings = settings};
-	struct greeting greeting;
+	struct worker_body body = {.ops = worker->ops, .settings = settings};
 	int pair[2], error;
 
-	*ret_worker = (struct pin_worker){.socket = -1, .child = {.pidfd = -1}};
+	worker->child = (struct child){.pidfd = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return message_set_errno(message, -errno, "socketpair");
 	body.socket = pair[1];
-	ret_worker->socket = pair[0];
-	error = child_start(&child, worker_main, &body, &ret_worker->child, message);
+	worker->socket = pair[0];
+	error = child_start(&child, worker_main, &body, &worker->child, message);
 	close(pair[1]);
 	if (!error) {
-		error = receive(ret_worker, &greeting, sizeof(greeting), START_NS, NULL);
+		error = receive(worker, &worker->greeting, sizeof(worker->greeting), START_NS,
+				NULL);
 		if (error)
 			message_set_errno(message, error, "%s: its process does not answer",
-					  ops->name);
-		else if (greeting.error)
-			error = message_set(message, greeting.error, "%s", greeting.message.text);
+					  worker->ops->name);
+		else if (worker->greeting.error)
+			error = message_set(message, worker->greeting.error, "%s",
+					    worker->greeting.message.text);
 	}
-	if (error) {
-		pin_worker_stop(ret_worker, knobs);
-		return error;
-	}
-	memcpy(ret_worker->pin_method, greeting.pin_method, sizeof(greeting.pin_method));
-	memcpy(ret_worker->release_context, greeting.release_context,
-	       sizeof(greeting.release_context));
-	memcpy(ret_worker->observed_variant, greeting.observed_variant,
-	       sizeof(greeting.observed_variant));
-	memcpy(ret_worker->notes, greeting.notes, sizeof(greeting.notes));
-	return 0;
+	if (error)
+		pin_worker_stop(worker, settings->knobs);
+	return error;
 }
 
-int pin_worker_turn(struct pin_worker *worker, uint64_t bytes, bool pageout, int64_t limit_ns,
+int pin_worker_turn(struct pin_worker *worker, uint64_t bytes, bool reclaim, int64_t limit_ns,
 		    const volatile sig_atomic_t *interrupted, struct pin_turn *ret_turn,
 		    struct message *message)
 {
-	struct request request = {.bytes = bytes, .pageout = pageout};
+	struct request request = {.bytes = bytes, .reclaim = reclaim};
+	struct pin_turn turn;
 	int error = 0;
 
 	if (send(worker->socket, &request, sizeof(request), MSG_NOSIGNAL) < 0)
 		error = -ECHILD;
 	if (!error)
-		error = receive(worker, ret_turn, sizeof(*ret_turn), limit_ns, interrupted);
+		error = receive(worker, &turn, sizeof(turn), limit_ns, interrupted);
 	if (error == -ECHILD)
 		return message_set(message, error,
 				   "its process was ended: memory was not enough, or someone did");
 	if (error)
 		return message_set_errno(message, error, "no answer from its process");
-	if (ret_turn->error && ret_turn->message.text[0])
-		return message_set(message, ret_turn->error, "%s", ret_turn->message.text);
-	return ret_turn->error ? message_set_errno(message, ret_turn->error, "cannot make a buffer")
-			       : 0;
+	if (turn.error && turn.message.text[0])
+		return message_set(message, turn.error, "%s", turn.message.text);
+	if (turn.error)
+		return message_set_errno(message, turn.error, "cannot make a buffer");
+	*ret_turn = turn;
+	return 0;
 }
 
 void pin_worker_stop(struct pin_worker *worker, struct knobs *knobs)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "pin_cycle/pin_cycle.h"
-#include "pin_cycle/worker.h"
+#include "pin_cycle/state.h"
 
 #define BYTES (UINT64_C(1) << 20)
 
@@ -15,7 +15,10 @@ static int start(enum variant variant, struct pin_worker *worker)
 {
 	struct backend_settings settings = {.variant = variant};
 	struct message message = {""};
-	int error = pin_worker_start(backend_find("shm"), &settings, NULL, NULL, worker, &message);
+	int error;
+
+	*worker = (struct pin_worker){.ops = backend_find("shm"), .variant = variant};
+	error = pin_worker_start(worker, &settings, NULL, &message);
 
 	if (error)
 		SKIP_BECAUSE("%s", message.text);
@@ -29,20 +32,19 @@ static void a_turn_times_each_phase(void **state)
 	struct pin_turn turn;
 
 	start(VARIANT_STOCK, &worker);
-	assert_true(worker.pin_method[0] != '\0');
+	assert_true(worker.greeting.pin_method[0] != '\0');
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(pin_worker_turn(&worker, BYTES, false, 10 * NS_PER_S, NULL, &turn,
 						 &message),
 				 0);
 		for (int phase = 0; phase < BUFFER_PHASES; phase++) {
-			assert_true(turn.phase_ns[phase] > 0);
-			assert_true(turn.phase_cpu_ns[phase] > 0);
+			assert_true(turn.ns[phase] > 0);
+			assert_true(turn.cpu_ns[phase] > 0);
 			/* One thread cannot use more than the time that passes; but a host may take
 			 * the CPU away between the reads of the two clocks. */
-			assert_true(turn.phase_cpu_ns[phase] <
-				    turn.phase_ns[phase] + 200 * NS_PER_MS);
+			assert_true(turn.cpu_ns[phase] < turn.ns[phase] + 200 * NS_PER_MS);
 		}
-		assert_true(turn.pageout_ns < 0);
+		assert_true(turn.ns[PHASE_RECLAIM] < 0);
 	}
 	pin_worker_stop(&worker, NULL);
 }
@@ -59,7 +61,7 @@ static void reclaim_can_be_asked_for_held_pages(void **state)
 	if (error == -EINVAL)
 		SKIP_BECAUSE("no MADV_PAGEOUT before Linux 5.4");
 	assert_int_equal(error, 0);
-	assert_true(turn.pageout_ns > 0);
+	assert_true(turn.ns[PHASE_RECLAIM] > 0);
 	pin_worker_stop(&worker, NULL);
 }
 
@@ -90,7 +92,7 @@ static void workers_end_when_asked_not_at_the_limit(void **state)
 	begin_ns = clock_now_ns();
 	for (size_t i = 0; i < 3; i++)
 		pin_worker_stop(&workers[i], NULL);
-	/* one that does not heed its end is killed after 2 s */
+	/* one that does not end when asked is killed after 2 s */
 	assert_true(clock_now_ns() - begin_ns < 2 * NS_PER_S);
 }
 
