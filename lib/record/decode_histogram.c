@@ -27,14 +27,6 @@ static const char *read_digits(const char *at, char end, int64_t *ret_value)
 	return *at == end ? at + 1 : NULL;
 }
 
-/* "[lowest_ns, count]", both 0 or more. It is JSON, so that no byte behind it is looked at. */
-static int read_bucket(struct json_span text, int64_t *ret_lowest, int64_t *ret_count)
-{
-	const char *at = *text.text == '[' ? read_digits(text.text + 1, ',', ret_lowest) : NULL;
-
-	return at && read_digits(at, ']', ret_count) ? 0 : -EINVAL;
-}
-
 /* Into the histogram of a whole record; -ERANGE: more samples than a sparse bucket counts. */
 static int add_bucket(struct record *record, int64_t lowest, int64_t count, size_t *capacity)
 {
@@ -58,13 +50,13 @@ static int add_bucket(struct record *record, int64_t lowest, int64_t count, size
 	return 0;
 }
 
+/* @text is JSON: it ends in the bracket that ends the walk. */
 static int read_buckets(struct json_span text, bool part, struct record *record,
 			struct message *message)
 {
-	struct json_span none, value;
-	struct json_walk walk;
+	const char *at = text.text;
 	size_t capacity = 256;
-	int error = 0, more = 0;
+	int error = 0;
 
 	if (part)
 		record->sparse = calloc(1, sizeof(*record->sparse) +
@@ -73,21 +65,24 @@ static int read_buckets(struct json_span text, bool part, struct record *record,
 		record->histogram = calloc(1, sizeof(*record->histogram));
 	if (!record->histogram && !record->sparse)
 		return -ENOMEM;
-	if (json_walk_open(&walk, text) < 0 || walk.close != ']')
+	if (*at != '[')
 		return message_set(message, -EINVAL,
 				   "record: histogram.buckets: expected an array");
-	while (!error && (more = json_walk_next(&walk, &none, &value)) == 1) {
+	at += 1 + strspn(at + 1, JSON_BLANKS);
+	while (!error && *at != ']') {
 		int64_t lowest = 0, count = 0;
 
-		if (read_bucket(value, &lowest, &count) < 0)
-			return message_set(
-				message, -EINVAL,
-				"record: histogram.buckets: expected [lowest_ns, count] pairs of "
-				"whole numbers");
+		at = *at == '[' ? read_digits(at + 1, ',', &lowest) : NULL;
+		at = at ? read_digits(at, ']', &count) : NULL;
+		if (!at)
+			return message_set(message, -EINVAL,
+					   "record: histogram.buckets: expected [lowest_ns, count] "
+					   "pairs of whole numbers");
 		error = add_bucket(record, lowest, count, &capacity);
+		at += strspn(at, JSON_BLANKS ",");
 	}
 	if (error != -ERANGE)
-		return error ? error : more;
+		return error;
 	free(record->sparse);
 	record->sparse = NULL;
 	return read_buckets(text, false, record, message);
