@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "experiment/keeper.h"
+#include "experiment/monitor.h"
 
 #define TICK_NS NS_PER_S
-/* Beyond the keeper's own grace and the ending of leftovers: then the keeper itself is stuck. */
-#define KEEPER_LOST_NS (KEEPER_GRACE_NS + 15 * NS_PER_S)
+/* Beyond the monitor's own grace and the ending of leftovers: then the monitor itself is stuck. */
+#define MONITOR_LOST_NS (MONITOR_GRACE_NS + 15 * NS_PER_S)
 
 /* The end of a stream, in constant memory: what is kept moves down when twice its room is full. */
 struct tail {
@@ -67,13 +67,13 @@ enum { CONTROL, REPORT, OUTPUT, ERRORS, PIPES };
 
 struct command {
 	const struct command_settings *settings;
-	pid_t keeper;
+	pid_t monitor;
 	int control;	      /* write end */
 	struct pollfd fds[3]; /* report, output, errors */
 	struct tail output, errors;
 	int64_t begin_ns, tick_ns, deadline_ns, lost_ns;
 	int signals_seen;
-	struct keeper_report report;
+	struct monitor_report report;
 	struct command_result result;
 };
 
@@ -85,10 +85,10 @@ static void close_pipes(int pipes[PIPES][2])
 				close(pipes[i][end]);
 }
 
-static int start_keeper(struct command *command)
+static int start_monitor(struct command *command)
 {
 	int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
-	struct keeper_orders orders = {
+	struct monitor_orders orders = {
 		.argv = command->settings->argv,
 		.working_directory = command->settings->working_directory,
 		.record_path = command->settings->record_path,
@@ -107,11 +107,11 @@ static int start_keeper(struct command *command)
 	orders.standard_error = pipes[ERRORS][1];
 	for (int i = 0; i < PIPES; i++)
 		orders.ours[i] = pipes[i][i == CONTROL];
-	command->keeper = fork();
-	if (command->keeper < 0)
+	command->monitor = fork();
+	if (command->monitor < 0)
 		goto failed;
-	if (command->keeper == 0)
-		keeper_main(&orders);
+	if (command->monitor == 0)
+		monitor_main(&orders);
 	for (int i = 0; i < PIPES; i++)
 		close(pipes[i][i != CONTROL]);
 	command->control = pipes[CONTROL][1];
@@ -126,11 +126,11 @@ failed:
 	return error;
 }
 
-static void tell_keeper(struct command *command, char order)
+static void tell_monitor(struct command *command, char order)
 {
-	(void)!send(command->control, &order, 1, MSG_NOSIGNAL); /* the keeper may be gone */
+	(void)!send(command->control, &order, 1, MSG_NOSIGNAL); /* the monitor may be gone */
 	command->result.told = true;
-	command->lost_ns = clock_now_ns() + KEEPER_LOST_NS;
+	command->lost_ns = clock_now_ns() + MONITOR_LOST_NS;
 }
 
 /* Signals to us, and the time limit. */
@@ -140,17 +140,17 @@ static void pass_on(struct command *command, int64_t now_ns)
 
 	if (signals > command->signals_seen) {
 		if (command->signals_seen == 0) {
-			tell_keeper(command, 'i');
-			command->deadline_ns = now_ns + KEEPER_GRACE_NS; /* deaf to SIGINT: 't' */
+			tell_monitor(command, 'i');
+			command->deadline_ns = now_ns + MONITOR_GRACE_NS; /* deaf to SIGINT: 't' */
 		}
 		if (signals > 1)
-			tell_keeper(command, 'k');
+			tell_monitor(command, 'k');
 		command->signals_seen = signals;
 	}
 	if (command->deadline_ns && now_ns >= command->deadline_ns) {
 		if (command->signals_seen == 0)
 			command->result.timed_out = true;
-		tell_keeper(command, 't');
+		tell_monitor(command, 't');
 		command->deadline_ns = 0;
 	}
 	if (now_ns >= command->tick_ns) {
@@ -161,7 +161,7 @@ static void pass_on(struct command *command, int64_t now_ns)
 	}
 }
 
-/* Reads streams until the keeper has reported. 0, or -ETIMEDOUT when it is lost. */
+/* Reads streams until the monitor has reported. 0, or -ETIMEDOUT when it is lost. */
 static int attend(struct command *command)
 {
 	struct tail *tails[] = {NULL, &command->output, &command->errors};
@@ -182,7 +182,7 @@ static int attend(struct command *command)
 		if (command->fds[0].revents) {
 			if (read(command->fds[0].fd, &command->report, sizeof(command->report)) !=
 			    (ssize_t)sizeof(command->report))
-				return -ECHILD; /* somebody killed the keeper */
+				return -ECHILD; /* somebody killed the monitor */
 			break;
 		}
 	}
@@ -205,7 +205,7 @@ static void command_end(struct command *command, int error)
 			close(command->fds[i].fd);
 	if (error == -ETIMEDOUT) /* cannot be waited for without hanging with it */
 		return;
-	while (waitpid(command->keeper, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(command->monitor, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
@@ -218,7 +218,7 @@ int command_execute(const struct command_settings *settings, struct command_resu
 	if (!error)
 		error = tail_init(&command.errors, COMMAND_STDERR_KEPT);
 	if (!error)
-		error = start_keeper(&command);
+		error = start_monitor(&command);
 	if (error) {
 		message_set_errno(message, error, "cannot start %s", settings->argv[0]);
 		goto failed;

@@ -13,7 +13,7 @@
 
 /*
  * One fresh process of a command. It gets a session of its own (so that a terminal's Ctrl-C reaches
- * only us), /dev/null as standard input, and a keeper as parent: a small process that ends the
+ * only us), /dev/null as standard input, and a monitor as parent: a small process that ends the
  * whole session when the command is over or when we are killed. A process that made itself a
  * further session (a daemon; the guardian of a benchmark that puts the machine back) is left to do
  * its work.
@@ -41,7 +41,7 @@ struct command_result {
 	char *stdout_tail, *stderr_tail;     /* NUL-terminated ends */
 };
 
-/* -errno when not even the keeper could be started; the command's own failure is a result. */
+/* -errno when not even the monitor could be started; the command's own failure is a result. */
 int command_execute(const struct command_settings *settings, struct command_result *ret_result,
 		    struct message *message);
 void command_result_free(struct command_result *result);

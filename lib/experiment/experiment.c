@@ -13,7 +13,6 @@
 #include "base/random.h"
 
 #define ARM_NAME_LENGTH 64
-#define ARMS_MAX 64
 #define ORDER_MAX (1 << 20) /* runs planned in all */
 
 /* Characters that mean something to a shell: a line that holds one is not ours to split. */
@@ -54,7 +53,6 @@ void experiment_free(struct experiment *experiment)
 		return;
 	for (size_t i = 0; i < experiment->arm_count; i++)
 		arm_free(&experiment->arms[i]);
-	free(experiment->arms);
 	free(experiment->name);
 	free(experiment->working_directory);
 	free(experiment->order);
@@ -126,7 +124,7 @@ static bool command_exists(const char *program)
 static int arm_begin(struct experiment *experiment, const char *name,
 		     struct experiment_arm **ret_arm, struct message *message)
 {
-	struct experiment_arm *arms;
+	struct experiment_arm *arm = &experiment->arms[experiment->arm_count];
 	int error = experiment_check_arm_name(name, message);
 
 	if (error)
@@ -134,33 +132,39 @@ static int arm_begin(struct experiment *experiment, const char *name,
 	if (experiment_find_arm(experiment, name) >= 0)
 		return message_set(message, -EINVAL, "arm \"%s\" is given twice: name each once",
 				   name);
-	if (experiment->arm_count == ARMS_MAX)
-		return message_set(message, -EINVAL, "more than %d arms", ARMS_MAX);
-	arms = realloc(experiment->arms, (experiment->arm_count + 1) * sizeof(*arms));
-	if (!arms)
+	if (experiment->arm_count == EXPERIMENT_ARMS_MOST)
+		return message_set(message, -EINVAL, "more than %d arms", EXPERIMENT_ARMS_MOST);
+	*arm = (struct experiment_arm){.name = strdup(name)};
+	if (!arm->name)
 		return message_set_errno(message, -ENOMEM, "arm %s", name);
-	experiment->arms = arms;
-	memset(&arms[experiment->arm_count], 0, sizeof(*arms));
-	arms[experiment->arm_count].name = strdup(name);
-	if (!arms[experiment->arm_count].name)
-		return message_set_errno(message, -ENOMEM, "arm %s", name);
-	*ret_arm = &arms[experiment->arm_count++];
+	experiment->arm_count++;
+	*ret_arm = arm;
 	return 0;
 }
 
-static int arm_append_word(struct experiment_arm *arm, size_t *count, const char *word, size_t size)
+static int append_word(struct experiment_arm *arm, const char *word, size_t size)
 {
-	char **argv = realloc(arm->argv, (*count + 2) * sizeof(*argv));
+	size_t count = 0;
+	char **argv;
 
+	while (arm->argv && arm->argv[count])
+		count++;
+	argv = reallocarray(arm->argv, count + 2, sizeof(*argv));
 	if (!argv)
 		return -ENOMEM;
 	arm->argv = argv;
-	argv[*count + 1] = NULL;
-	argv[*count] = strndup(word, size);
-	if (!argv[*count])
-		return -ENOMEM;
-	(*count)++;
-	return 0;
+	argv[count] = strndup(word, size);
+	argv[count + 1] = NULL;
+	return argv[count] ? 0 : -ENOMEM;
+}
+
+static int append_words(struct experiment_arm *arm, char *const *words)
+{
+	int error = 0;
+
+	for (; *words && !error; words++)
+		error = append_word(arm, *words, strlen(*words));
+	return error;
 }
 
 static int arm_check_command(const struct experiment_arm *arm, struct message *message)
@@ -178,18 +182,16 @@ static int arm_check_command(const struct experiment_arm *arm, struct message *m
 int experiment_add_arm(struct experiment *experiment, const char *name, char *const *argv,
 		       const char *variant, struct message *message)
 {
+	char *const with_variant[] = {variant ? (char[]){"--variant"} : NULL, (char *)variant,
+				      NULL};
 	struct experiment_arm *arm;
-	size_t count = 0;
 	int error = arm_begin(experiment, name, &arm, message);
 
 	if (error)
 		return error;
-	for (size_t i = 0; argv[i] && !error; i++)
-		error = arm_append_word(arm, &count, argv[i], strlen(argv[i]));
-	if (!error && variant)
-		error = arm_append_word(arm, &count, "--variant", strlen("--variant"));
-	if (!error && variant)
-		error = arm_append_word(arm, &count, variant, strlen(variant));
+	error = append_words(arm, argv);
+	if (!error)
+		error = append_words(arm, with_variant);
 	if (error)
 		return message_set_errno(message, error, "arm %s", name);
 	return arm_check_command(arm, message);
@@ -210,25 +212,18 @@ static bool needs_shell(const char *text)
 int experiment_add_arm_text(struct experiment *experiment, const char *name, const char *text,
 			    struct message *message)
 {
+	char *const shell[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char *)text, NULL};
 	struct experiment_arm *arm;
-	size_t count = 0, size;
 	int error = arm_begin(experiment, name, &arm, message);
 
 	if (error)
 		return error;
 	arm->shell = needs_shell(text);
-	if (arm->shell) {
-		error = arm_append_word(arm, &count, "/bin/sh", strlen("/bin/sh"));
-		if (!error)
-			error = arm_append_word(arm, &count, "-c", 2);
-		if (!error)
-			error = arm_append_word(arm, &count, text, strlen(text));
-	} else {
-		for (text += strspn(text, " \t"); *text && !error; text += strspn(text, " \t")) {
-			size = strcspn(text, " \t");
-			error = arm_append_word(arm, &count, text, size);
-			text += size;
-		}
+	if (arm->shell)
+		error = append_words(arm, shell);
+	for (size_t size; !arm->shell && !error && *(text += strspn(text, " \t")); text += size) {
+		size = strcspn(text, " \t");
+		error = append_word(arm, text, size);
 	}
 	if (error)
 		return message_set_errno(message, error, "arm %s", name);
@@ -246,9 +241,7 @@ int experiment_set_kernel(struct experiment *experiment, const char *name, const
 	if (!*release)
 		return message_set(message, -EINVAL,
 				   "--arm-kernel %s: give the release as uname -r prints it", name);
-	free(experiment->arms[arm].kernel);
-	experiment->arms[arm].kernel = strdup(release);
-	return experiment->arms[arm].kernel ? 0 : -ENOMEM;
+	return experiment_set_text(&experiment->arms[arm].kernel, release);
 }
 
 int experiment_make_order(struct experiment *experiment, struct message *message)
@@ -280,9 +273,33 @@ int experiment_make_order(struct experiment *experiment, struct message *message
 	return 0;
 }
 
+size_t experiment_slot(const struct experiment *experiment, int64_t block, size_t position)
+{
+	return (size_t)(block + experiment->warm_up_runs - 1) * experiment->arm_count + position;
+}
+
 size_t experiment_arm_at(const struct experiment *experiment, int64_t block, size_t position)
 {
-	size_t row = (size_t)(block + experiment->warm_up_runs - 1);
+	return experiment->order[experiment_slot(experiment, block, position)];
+}
 
-	return experiment->order[row * experiment->arm_count + position];
+size_t experiment_slots(const struct experiment *experiment)
+{
+	return (size_t)(experiment->warm_up_runs + experiment->blocks) * experiment->arm_count;
+}
+
+int64_t experiment_block_of(const struct experiment *experiment, size_t slot)
+{
+	return (int64_t)(slot / experiment->arm_count) + 1 - experiment->warm_up_runs;
+}
+
+int experiment_set_text(char **text, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/message.h"
 
 #define EXPERIMENT_SCHEMA "syslatency/experiment/1"
+#define EXPERIMENT_ARMS_MOST 64
 
 /* Seeds stay below 2^53, so that every JSON reader keeps them whole. */
 #define EXPERIMENT_SEED_MAX ((INT64_C(1) << 53) - 1)
@@ -47,7 +48,7 @@ struct experiment {
 	char created[32];	 /* RFC 3339 */
 	char *working_directory; /* of the commands */
 	uint64_t seed;
-	struct experiment_arm *arms;
+	struct experiment_arm arms[EXPERIMENT_ARMS_MOST];
 	size_t arm_count;
 	int64_t blocks;	       /* planned; with a stopping rule: at most */
 	int64_t warm_up_runs;  /* blocks that come before and are not compared */
@@ -93,16 +94,24 @@ int experiment_set_kernel(struct experiment *experiment, const char *name, const
 /* Draws the order: every arm once in each block, blocks shuffled one by one from the seed. */
 int experiment_make_order(struct experiment *experiment, struct message *message);
 
-/* Arm of position @position (0..arm_count-1) in block @block (1..blocks; warm-up:
- * -warm_up_runs+1..0). */
+/* Index into experiment->order of position @position (0..arm_count-1) in block @block (1..blocks;
+ * warm-up: -warm_up_runs+1..0), and the arm that stands there. */
+size_t experiment_slot(const struct experiment *experiment, int64_t block, size_t position);
 size_t experiment_arm_at(const struct experiment *experiment, int64_t block, size_t position);
+/* How many slots there are, warm-up included, and the block of one. */
+size_t experiment_slots(const struct experiment *experiment);
+int64_t experiment_block_of(const struct experiment *experiment, size_t slot);
+
+/* Replaces *text (NULL or allocated) by a copy of @value; -ENOMEM. */
+int experiment_set_text(char **text, const char *value);
 
 /* New reference, or NULL without memory. */
 json_t *experiment_to_json(const struct experiment *experiment);
+/* For experiment_free(). -EINVAL: names the member that is missing or wrong. */
 int experiment_from_json(const json_t *json, struct experiment **ret_experiment,
 			 struct message *message);
 
-/* DIR/experiment.json, replaced as a whole. */
+/* DIR/experiment.json, replaced as a whole; -errno of reading or writing it. */
 int experiment_save(const struct experiment *experiment, const char *directory,
 		    struct message *message);
 int experiment_load(const char *directory, struct experiment **ret_experiment,

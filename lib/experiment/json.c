@@ -68,34 +68,34 @@ static json_t *words_to_json(char *const *words)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; array && words[i]; i++)
-		if (json_array_append_new(array, json_string_or_null(words[i]))) {
-			json_decref(array);
-			return NULL;
-		}
+	for (; *words; words++)
+		json_array_append_new(array, json_string_or_null(*words));
 	return array;
+}
+
+static json_t *arm_to_json(const struct experiment_arm *arm)
+{
+	char *line = command_line_format(arm->argv);
+	json_t *json =
+		json_pack("{s:s, s:o, s:o, s:b, s:o, s:s?, s:o}", "name", arm->name, "command",
+			  words_to_json(arm->argv), "command_line", json_string_or_null(line),
+			  "shell", arm->shell, "kernel", json_string_or_null(arm->kernel),
+			  "decision", arm->decision, "decided_after_block",
+			  arm->decision ? json_integer(arm->decided_after) : json_null());
+
+	free(line);
+	return json;
 }
 
 static json_t *arms_to_json(const struct experiment *experiment)
 {
 	json_t *arms = json_array();
 
-	for (size_t i = 0; arms && i < experiment->arm_count; i++) {
-		const struct experiment_arm *arm = &experiment->arms[i];
-		char *line = command_line_format(arm->argv);
-		json_t *object = json_object();
-
-		json_put(object, "name", json_string(arm->name));
-		json_put(object, "command", words_to_json(arm->argv));
-		json_put(object, "command_line", json_string_or_null(line));
-		json_put(object, "shell", json_boolean(arm->shell));
-		json_put(object, "kernel", json_string_or_null(arm->kernel));
-		json_put(object, "decision", json_string_or_null(arm->decision));
-		json_put(object, "decided_after_block",
-			 arm->decision ? json_integer(arm->decided_after) : json_null());
-		json_array_append_new(arms, object);
-		free(line);
-	}
+	for (size_t i = 0; i < experiment->arm_count; i++)
+		if (json_array_append_new(arms, arm_to_json(&experiment->arms[i])) < 0) {
+			json_decref(arms);
+			return NULL;
+		}
 	return arms;
 }
 
@@ -115,59 +115,43 @@ static json_t *order_to_json(const struct experiment *experiment, int64_t first,
 	return blocks;
 }
 
+static json_t *real_if(bool given, double value)
+{
+	return given ? json_real(value) : json_null();
+}
+
 static json_t *stopping_to_json(const struct experiment *experiment)
 {
 	const struct experiment_stopping *stopping = &experiment->stopping;
 	bool decides = stopping->rule == RULE_UNTIL_DECIDED;
-	json_t *object = json_object();
 
-	json_put(object, "rule", json_string(rule_names[stopping->rule]));
-	json_put(object, "metric", json_string_or_null(stopping->metric));
-	json_put(object, "against", json_string(experiment->arms[stopping->reference].name));
-	json_put(object, "alpha", decides ? json_real(stopping->alpha) : json_null());
-	json_put(object, "min_effect", decides ? json_real(stopping->min_effect) : json_null());
-	json_put(object, "target_ci",
-		 stopping->rule == RULE_TARGET_CI ? json_real(stopping->target_ci) : json_null());
-	json_put(object, "max_reps", json_integer(experiment->blocks));
-	return object;
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:I}", "rule", rule_names[stopping->rule],
+			 "metric", json_string_or_null(stopping->metric), "against",
+			 experiment->arms[stopping->reference].name, "alpha",
+			 real_if(decides, stopping->alpha), "min_effect",
+			 real_if(decides, stopping->min_effect), "target_ci",
+			 real_if(stopping->rule == RULE_TARGET_CI, stopping->target_ci), "max_reps",
+			 (json_int_t)experiment->blocks);
 }
 
 json_t *experiment_to_json(const struct experiment *experiment)
 {
-	json_t *json = json_object(), *value = json_object();
-	bool bad = false;
-
-	json_put(value, "unit", json_string_or_null(experiment->unit));
-	json_put(value, "better", json_string(experiment->higher_is_better ? "higher" : "lower"));
-	bad |= json_put(json, "schema", json_string(EXPERIMENT_SCHEMA)) < 0;
-	bad |= json_put(json, "name", json_string_or_null(experiment->name)) < 0;
-	bad |= json_put(json, "created", json_string(experiment->created)) < 0;
-	bad |= json_put(json, "working_directory",
-			json_string_or_null(experiment->working_directory)) < 0;
-	bad |= json_put(json, "host",
-			experiment->host ? json_incref(experiment->host) : json_null()) < 0;
-	bad |= json_put(json, "seed", json_integer((json_int_t)experiment->seed)) < 0;
-	bad |= json_put(json, "blocks", json_integer(experiment->blocks)) < 0;
-	bad |= json_put(json, "warm_up_runs", json_integer(experiment->warm_up_runs)) < 0;
-	bad |= json_put(json, "timeout_s",
-			experiment->timeout_ns ? json_real((double)experiment->timeout_ns / 1e9)
-					       : json_null()) < 0;
-	bad |= json_put(json, "value", value) < 0;
-	bad |= json_put(json, "arms", arms_to_json(experiment)) < 0;
-	bad |= json_put(json, "stopping", stopping_to_json(experiment)) < 0;
-	bad |= json_put(json, "warm_up_order",
-			order_to_json(experiment, 0, experiment->warm_up_runs)) < 0;
-	bad |= json_put(json, "order",
-			order_to_json(experiment, experiment->warm_up_runs, experiment->blocks)) <
-	       0;
-	bad |= json_put(json, "looks", json_incref(experiment->looks)) < 0;
-	bad |= json_put(json, "stopped", json_string_or_null(experiment->stopped)) < 0;
-	bad |= json_put(json, "rule_met", json_boolean(experiment->rule_met)) < 0;
-	if (bad) {
-		json_decref(json);
-		return NULL;
-	}
-	return json;
+	return json_pack(
+		"{s:s, s:o, s:s, s:o, s:O?, s:I, s:I, s:I, s:o, s:{s:o, s:s},"
+		" s:o, s:o, s:o, s:o, s:O, s:s?, s:b}",
+		"schema", EXPERIMENT_SCHEMA, "name", json_string_or_null(experiment->name),
+		"created", experiment->created, "working_directory",
+		json_string_or_null(experiment->working_directory), "host", experiment->host,
+		"seed", (json_int_t)experiment->seed, "blocks", (json_int_t)experiment->blocks,
+		"warm_up_runs", (json_int_t)experiment->warm_up_runs, "timeout_s",
+		real_if(experiment->timeout_ns, (double)experiment->timeout_ns / 1e9), "value",
+		"unit", json_string_or_null(experiment->unit), "better",
+		experiment->higher_is_better ? "higher" : "lower", "arms", arms_to_json(experiment),
+		"stopping", stopping_to_json(experiment), "warm_up_order",
+		order_to_json(experiment, 0, experiment->warm_up_runs), "order",
+		order_to_json(experiment, experiment->warm_up_runs, experiment->blocks), "looks",
+		experiment->looks, "stopped", experiment->stopped, "rule_met",
+		experiment->rule_met);
 }
 
 static int bad_key(struct message *message, const char *key)
@@ -332,15 +316,12 @@ int experiment_from_json(const json_t *json, struct experiment **ret_experiment,
 
 	if (strcmp(json_get_string(json, "schema", ""), EXPERIMENT_SCHEMA) != 0)
 		return message_set(message, -EINVAL, "\"schema\" is not %s", EXPERIMENT_SCHEMA);
-	if (json_array_size(arms) == 0 || json_array_size(arms) > 64)
+	if (json_array_size(arms) == 0 || json_array_size(arms) > EXPERIMENT_ARMS_MOST)
 		return bad_key(message, "arms");
 	experiment = experiment_new(json_get_string(json, "name", "experiment"));
 	if (!experiment)
 		return message_set_errno(message, -ENOMEM, "experiment");
 	error = members_from_json(experiment, json, message);
-	experiment->arms = calloc(json_array_size(arms), sizeof(*experiment->arms));
-	if (!experiment->arms)
-		error = -ENOMEM;
 	json_array_foreach (arms, i, arm)
 		if (!error)
 			error = arm_from_json(experiment, arm, message);

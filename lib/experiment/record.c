@@ -14,13 +14,6 @@
 #include "record/record.h"
 #include "record/store.h"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* The program of an arm as people would name it; of a shell line its first word. */
 static void program_name(const struct experiment_arm *arm, char *buffer, size_t size)
 {
@@ -32,7 +25,8 @@ static void program_name(const struct experiment_arm *arm, char *buffer, size_t 
 		length = strcspn(text, " \t\n;|&<>");
 	}
 	snprintf(buffer, size, "%.*s", (int)length, text);
-	text = base_name(buffer);
+	text = strrchr(buffer, '/');
+	text = text && text[1] ? text + 1 : buffer;
 	memmove(buffer, text, strlen(text) + 1);
 }
 
@@ -54,17 +48,6 @@ static void benchmark_name(const struct experiment *experiment, char *buffer, si
 	}
 	if (!*buffer)
 		snprintf(buffer, size, "%s", experiment->name);
-}
-
-static int replace_text(char **text, const char *value)
-{
-	char *copy = strdup(value);
-
-	if (!copy)
-		return -ENOMEM;
-	free(*text);
-	*text = copy;
-	return 0;
 }
 
 /* What the command wrote itself: 0, -ENOENT (it wrote nothing), -EINVAL (not one good record). */
@@ -93,22 +76,10 @@ static int read_own_record(const char *path, struct record **ret_record, struct 
 
 static int set_value(const struct experiment *experiment, struct record *record, double value)
 {
-	json_t *metric = json_object();
-	int error;
-
-	error = json_put(metric, "value", json_real(value));
-	if (!error)
-		error = json_put(metric, "unit",
-				 json_string_or_null(experiment->unit ? experiment->unit : ""));
-	if (!error)
-		error = json_put(metric, "better",
-				 json_string(experiment->higher_is_better ? "higher" : "lower"));
-	record->metrics = json_object();
-	if (error) {
-		json_decref(metric);
-		return error;
-	}
-	return json_put(record->metrics, "value", metric);
+	record->metrics = json_pack("{s:{s:f, s:o, s:s}}", "value", "value", value, "unit",
+				    json_string_or_null(experiment->unit ?: ""), "better",
+				    experiment->higher_is_better ? "higher" : "lower");
+	return record->metrics ? 0 : -ENOMEM;
 }
 
 static int foreign_record(const struct experiment *experiment, const struct experiment_place *place,
@@ -169,7 +140,7 @@ static int add_place(const struct experiment *experiment, const struct experimen
 		     const struct command_result *result, struct record *record)
 {
 	const struct experiment_arm *arm = &experiment->arms[place->arm];
-	int error = replace_text(&record->arm, arm->name);
+	int error = experiment_set_text(&record->arm, arm->name);
 
 	if (!error && !record->command) {
 		record->command = json_array();
@@ -219,10 +190,11 @@ int experiment_record(const struct experiment *experiment, const struct experime
 	if (!error && record->interrupted)
 		snprintf(why, why_size, "interrupted");
 	if (!error && why[0]) {
-		error = replace_text(&record->status, "failed");
+		error = experiment_set_text(&record->status, "failed");
 		if (!error)
-			error = replace_text(&record->stderr_tail,
-					     result->stderr_tail[0] ? result->stderr_tail : why);
+			error = experiment_set_text(&record->stderr_tail,
+						    result->stderr_tail[0] ? result->stderr_tail
+									   : why);
 		record_note(record, "failed: %s", why);
 	}
 	if (error) {

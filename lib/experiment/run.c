@@ -13,13 +13,13 @@
 #include "base/json.h"
 #include "experiment/command.h"
 #include "experiment/record.h"
-#include "experiment/session.h"
+#include "experiment/folder.h"
 #include "experiment/stop.h"
 #include "record/record.h"
 #include "sys/environment.h"
 #include "undo/knob.h"
 
-#define LOCK_WAIT_S 25 /* longer than a keeper's grace */
+#define LOCK_WAIT_S 25 /* longer than a monitor's grace */
 #define ATTEMPTS 2
 #define GUARDIANS_NS (30 * NS_PER_S)
 
@@ -27,7 +27,7 @@
 struct execution {
 	struct experiment *experiment;
 	const struct experiment_events *events;
-	struct session *session;
+	struct folder *folder;
 	json_t *environment;
 	char machine_key[17];
 	struct experiment_step step;
@@ -69,25 +69,23 @@ static void on_tick(void *data, int64_t elapsed_ns)
 		execution->events->tick(execution->events->data, &execution->step);
 }
 
-static void set_step(struct execution *execution, int64_t block, size_t position, int attempt)
+static void set_step(struct execution *execution, size_t slot, int attempt)
 {
 	struct experiment *experiment = execution->experiment;
 	struct experiment_step *step = &execution->step;
-	int64_t missing;
+	int64_t missing, block = experiment_block_of(experiment, slot);
 
 	step->experiment = experiment;
-	step->arm = &experiment->arms[experiment_arm_at(experiment, block, position)];
+	step->arm = &experiment->arms[experiment->order[slot]];
 	step->warm_up = block < 1;
 	step->block = block < 1 ? block + experiment->warm_up_runs : block;
 	step->attempt = attempt;
 	step->elapsed_ns = 0;
-	step->left_ns = session_left_ns(execution->session, 0, &missing);
+	step->left_ns = folder_left_ns(execution->folder, 0, &missing);
 	execution->left_at_begin_ns = step->left_ns;
 	step->total = 0;
-	for (int64_t b = 1 - experiment->warm_up_runs; b <= experiment->blocks; b++)
-		for (size_t i = 0; i < experiment->arm_count; i++)
-			step->total += !session_dropped(execution->session, b,
-							experiment_arm_at(experiment, b, i));
+	for (size_t i = 0; i < experiment_slots(experiment); i++)
+		step->total += !folder_dropped(execution->folder, i);
 	step->number = step->total - missing + 1;
 }
 
@@ -100,7 +98,7 @@ static void stop_if_hopeless(struct execution *execution, const struct command_r
 		   : WIFEXITED(result->wait_status) ? WEXITSTATUS(result->wait_status)
 						    : 0;
 
-	if (execution->session->arm_worked[arm] || result->told)
+	if (execution->folder->arm_worked[arm] || result->told)
 		return;
 	if (code == EXIT_SKIPPED)
 		execution->outcome = EXPERIMENT_SKIPPED;
@@ -137,7 +135,7 @@ static int command_once(struct execution *execution, size_t arm, int64_t block,
 	struct command_settings settings = {
 		.argv = execution->experiment->arms[arm].argv,
 		.working_directory = execution->experiment->working_directory,
-		.record_path = execution->session->record_path,
+		.record_path = execution->folder->record_path,
 		.block = block,
 		.timeout_ns = execution->experiment->timeout_ns,
 		.interrupted = execution->events->interrupted,
@@ -145,46 +143,46 @@ static int command_once(struct execution *execution, size_t arm, int64_t block,
 		.tick_data = execution,
 	};
 
-	if (unlink(execution->session->record_path) < 0 && errno != ENOENT)
+	if (unlink(execution->folder->record_path) < 0 && errno != ENOENT)
 		return message_set_errno(message, -errno, "cannot remove %s",
-					 execution->session->record_path);
+					 execution->folder->record_path);
 	await_guardians(execution);
 	return command_execute(&settings, result, message);
 }
 
 /* One attempt, recorded: 0 good, 1 failed, -errno the experiment cannot go on. */
-static int attempt(struct execution *execution, int64_t block, size_t position, int number)
+static int attempt(struct execution *execution, size_t slot, int number)
 {
 	struct experiment *experiment = execution->experiment;
 	char why[512], started[32];
 	struct experiment_place place = {
-		.arm = experiment_arm_at(experiment, block, position),
+		.arm = experiment->order[slot],
 		.started = clock_rfc3339(started, sizeof(started)),
 		.machine_key = execution->machine_key,
 		.environment = execution->environment,
-		.order = (int64_t)session_slot(execution->session, block, position) + 1,
+		.order = (int64_t)slot + 1,
 	};
 	struct command_result result = {0};
 	struct record *record;
 	int error;
 
-	set_step(execution, block, position, number);
+	set_step(execution, slot, number);
 	place.block = execution->step.block;
 	if (execution->events->begin)
 		execution->events->begin(execution->events->data, &execution->step);
 	error = command_once(execution, place.arm, place.block, &result, execution->message);
 	if (error)
 		return error;
-	error = experiment_record(experiment, &place, &result, execution->session->record_path,
+	error = experiment_record(experiment, &place, &result, execution->folder->record_path,
 				  &record, why, sizeof(why));
-	unlink(execution->session->record_path);
+	unlink(execution->folder->record_path);
 	if (error) {
 		message_set_errno(execution->message, error, "record of arm %s",
 				  experiment->arms[place.arm].name);
 		goto out;
 	}
 	if (!why[0])
-		error = experiment_settle_metric(experiment, record, execution->message);
+		error = experiment_choose_metric(experiment, record, execution->message);
 	if (error) {
 		record_free(record);
 		goto out;
@@ -192,8 +190,7 @@ static int attempt(struct execution *execution, int64_t block, size_t position, 
 	set_elapsed(execution, result.elapsed_ns);
 	if (execution->events->end)
 		execution->events->end(execution->events->data, &execution->step, record, why);
-	error = session_add(execution->session, block, position, record, result.elapsed_ns,
-			    execution->message);
+	error = folder_add(execution->folder, slot, record, result.elapsed_ns, execution->message);
 	if (!error && why[0]) {
 		stop_if_hopeless(execution, &result, place.arm, why);
 		error = 1;
@@ -204,30 +201,30 @@ out:
 }
 
 /* A failed run is tried again once. */
-static int run_slot(struct execution *execution, int64_t block, size_t position)
+static int run_slot(struct execution *execution, size_t slot)
 {
 	int error = 1;
 
 	for (int number = 1; number <= ATTEMPTS && error == 1; number++) {
 		if (interrupted(execution) || execution->stop)
 			break;
-		error = attempt(execution, block, position, number);
+		error = attempt(execution, slot, number);
 	}
 	return error < 0 ? error : 0;
 }
 
 static int run_block(struct execution *execution, int64_t block)
 {
+	const struct experiment *experiment = execution->experiment;
+	size_t first = experiment_slot(experiment, block, 0);
 	int error = 0;
 
-	for (size_t i = 0; i < execution->experiment->arm_count && !error; i++) {
+	for (size_t slot = first; slot < first + experiment->arm_count && !error; slot++) {
 		if (execution->stop || interrupted(execution))
 			return 0;
-		if (!session_missing(execution->session, block, i) ||
-		    !session_served(execution->session,
-				    experiment_arm_at(execution->experiment, block, i)))
-			continue;
-		error = run_slot(execution, block, i);
+		if (folder_missing(execution->folder, slot) &&
+		    folder_served(execution->folder, experiment->order[slot]))
+			error = run_slot(execution, slot);
 	}
 	return error;
 }
@@ -239,10 +236,10 @@ static int look_after(struct execution *execution, int64_t block)
 	int error;
 
 	if (experiment->stopping.rule == RULE_FIXED || block < 1 || !experiment->stopping.metric ||
-	    experiment_looked(experiment, block) || !session_block_over(execution->session, block))
+	    experiment_looked(experiment, block) || !folder_block_over(execution->folder, block))
 		return 0;
-	error = experiment_look(experiment, execution->session->records,
-				execution->session->record_count, block, &text, execution->message);
+	error = experiment_look(experiment, execution->folder->records,
+				execution->folder->record_count, block, &text, execution->message);
 	if (text) {
 		snprintf(line, sizeof(line), "look after block %lld: %s", (long long)block, text);
 		note(execution, line);
@@ -250,7 +247,7 @@ static int look_after(struct execution *execution, int64_t block)
 	}
 	if (error)
 		return error;
-	return experiment_save(experiment, execution->session->directory, execution->message);
+	return experiment_save(experiment, execution->folder->directory, execution->message);
 }
 
 static int run_plan(struct execution *execution)
@@ -274,23 +271,20 @@ static int run_plan(struct execution *execution)
 static void count_totals(const struct execution *execution, struct experiment_totals *totals)
 {
 	const struct experiment *experiment = execution->experiment;
-	const struct session *session = execution->session;
+	const struct folder *folder = execution->folder;
 
 	*totals = (struct experiment_totals){0};
-	for (int64_t block = 1; block <= experiment->blocks; block++)
-		for (size_t i = 0; i < experiment->arm_count; i++) {
-			size_t slot = session_slot(session, block, i);
-
-			if (session_dropped(session, block,
-					    experiment_arm_at(experiment, block, i)))
-				continue;
-			totals->planned++;
-			totals->done += session->done[slot];
-			totals->failed += session->tried[slot] && !session->done[slot];
-		}
-	for (size_t i = 0; i < session->record_count; i++)
-		totals->invalid += session->records[i]->verdict == VERDICT_INVALID &&
-				   strcmp(session->records[i]->status, "ok") == 0;
+	for (size_t slot = experiment_slot(experiment, 1, 0); slot < experiment_slots(experiment);
+	     slot++) {
+		if (folder_dropped(folder, slot))
+			continue;
+		totals->planned++;
+		totals->done += folder->done[slot];
+		totals->failed += folder->tried[slot] && !folder->done[slot];
+	}
+	for (size_t i = 0; i < folder->record_count; i++)
+		totals->invalid += folder->records[i]->verdict == VERDICT_INVALID &&
+				   strcmp(folder->records[i]->status, "ok") == 0;
 }
 
 /* Which kernels the missing runs wait for: "boot 6.8.0 for tip". false: none. */
@@ -304,12 +298,10 @@ static bool waits_for_kernel(struct execution *execution)
 	for (size_t arm = 0; arm < experiment->arm_count; arm++) {
 		bool missing = false;
 
-		for (int64_t block = 1 - experiment->warm_up_runs; block <= experiment->blocks;
-		     block++)
-			for (size_t i = 0; i < experiment->arm_count; i++)
-				missing |= experiment_arm_at(experiment, block, i) == arm &&
-					   session_missing(execution->session, block, i);
-		if (!missing || session_served(execution->session, arm))
+		for (size_t slot = 0; slot < experiment_slots(experiment); slot++)
+			missing |= experiment->order[slot] == arm &&
+				   folder_missing(execution->folder, slot);
+		if (!missing || folder_served(execution->folder, arm))
 			continue;
 		if (used < sizeof(text))
 			used += (size_t)snprintf(text + used, sizeof(text) - used,
@@ -320,19 +312,8 @@ static bool waits_for_kernel(struct execution *execution)
 	}
 	if (waits)
 		message_set(execution->message, 0, "boot kernel %s (booted: %s)", text,
-			    execution->session->kernel);
+			    execution->folder->kernel);
 	return waits;
-}
-
-static int set_stopped(struct experiment *experiment, const char *reason)
-{
-	char *copy = strdup(reason);
-
-	if (!copy)
-		return -ENOMEM;
-	free(experiment->stopped);
-	experiment->stopped = copy;
-	return 0;
 }
 
 /* Names the end, and the reason for experiment.json. */
@@ -363,9 +344,10 @@ static int conclude(struct execution *execution, const struct experiment_totals 
 	execution->outcome = EXPERIMENT_COMPLETE;
 	if (rule_met)
 		return 0;
-	return set_stopped(experiment, experiment->stopping.rule == RULE_FIXED
-					       ? "all blocks are done"
-					       : "--max-reps reached before the rule was met");
+	return experiment_set_text(&experiment->stopped,
+				   experiment->stopping.rule == RULE_FIXED
+					   ? "all blocks are done"
+					   : "--max-reps reached before the rule was met");
 }
 
 static int describe_host(struct execution *execution)
@@ -383,11 +365,9 @@ static int describe_host(struct execution *execution)
 				"are recorded with another machine key");
 	if (experiment->host)
 		return 0;
-	experiment->host = json_object();
-	if (json_put(experiment->host, "machine_key", json_string(execution->machine_key)) ||
-	    json_put(experiment->host, "kernel", json_string(execution->session->kernel)))
-		return -ENOMEM;
-	return 0;
+	experiment->host = json_pack("{s:s, s:s}", "machine_key", execution->machine_key, "kernel",
+				     execution->folder->kernel);
+	return experiment->host ? 0 : -ENOMEM;
 }
 
 int experiment_execute(struct experiment *experiment, const char *directory,
@@ -396,6 +376,7 @@ int experiment_execute(struct experiment *experiment, const char *directory,
 {
 	struct execution execution = {
 		.experiment = experiment, .events = events, .message = message};
+	struct experiment_totals totals;
 	struct message ignored;
 	int error = experiment_check_stopping(experiment, message);
 	int64_t wait_ns = 0;
@@ -405,30 +386,33 @@ int experiment_execute(struct experiment *experiment, const char *directory,
 	if (!error && wait_ns < 0)
 		error = (int)wait_ns;
 	if (!error)
-		error = session_open(experiment, directory, wait_ns, &execution.session, message);
+		error = folder_open(experiment, directory, wait_ns, &execution.folder, message);
 	if (error)
 		return error;
-	if (execution.session->torn)
+	if (execution.folder->torn)
 		note(&execution, "the last line of runs.jsonl was torn (a kill while it was "
 				 "written); it is dropped and its run is made again");
 	error = describe_host(&execution);
 	if (error)
 		message_set_errno(message, error, "description of this machine");
 	if (!error)
-		error = experiment_save(experiment, execution.session->directory, message);
+		error = experiment_save(experiment, execution.folder->directory, message);
 	if (!error)
 		error = run_plan(&execution);
-	count_totals(&execution, ret_totals);
+	count_totals(&execution, &totals);
 	if (!error)
-		error = conclude(&execution, ret_totals);
+		error = conclude(&execution, &totals);
 	/* After an error its own message counts; the plan is on disk since the last look. */
 	if (!error)
-		error = experiment_save(experiment, execution.session->directory, message);
+		error = experiment_save(experiment, execution.folder->directory, message);
 	else
-		experiment_save(experiment, execution.session->directory, &ignored);
+		experiment_save(experiment, execution.folder->directory, &ignored);
 	json_decref(execution.environment);
-	session_close(execution.session);
-	*ret_outcome = execution.outcome;
+	folder_close(execution.folder);
+	if (!error) {
+		*ret_outcome = execution.outcome;
+		*ret_totals = totals;
+	}
 	return error;
 }
 
@@ -436,14 +420,14 @@ int experiment_look_ahead(const struct experiment *experiment, const char *direc
 			  int64_t run_ns, struct experiment_preview *ret_preview,
 			  struct message *message)
 {
-	struct experiment copy = *experiment; /* a session marks nothing in it */
-	struct session *session;
-	int error = session_open(&copy, directory, -1, &session, message);
+	struct experiment copy = *experiment; /* only its blocks and arms are read */
+	struct folder *folder;
+	int error = folder_open(&copy, directory, -1, &folder, message);
 
 	if (error)
 		return error;
-	ret_preview->left_ns = session_left_ns(session, run_ns, &ret_preview->missing);
-	ret_preview->torn = session->torn;
-	session_close(session);
+	ret_preview->left_ns = folder_left_ns(folder, run_ns, &ret_preview->missing);
+	ret_preview->torn = folder->torn;
+	folder_close(folder);
 	return 0;
 }

@@ -50,10 +50,10 @@ struct experiment_totals {
 	int64_t invalid;	       /* of done */
 };
 
-/* As many blocks as a plan says already run: tells what is missing without running anything. */
+/* What an experiment still lacks. */
 struct experiment_preview {
 	int64_t missing; /* runs, warm-up included */
-	int64_t left_ns; /* -1: not known */
+	int64_t left_ns; /* nanoseconds that they will take; -1: not known */
 	bool torn;	 /* the last line of runs.jsonl was torn */
 };
 
@@ -61,12 +61,18 @@ struct experiment_preview {
  * Runs what @directory lacks of the plan, in the planned order; the same call begins and resumes.
  * Every record is on disk when a run is over. *ret_outcome (and for all but COMPLETE a line in
  * @message) says how it ended; -errno: the experiment itself failed (disk full, ...), what was
- * measured is kept. Holds a lock on the folder: -EBUSY when another holds it.
+ * measured is kept; -EINVAL: the stopping rule or SYSLATENCY_LOCK_WAIT_S. Holds a lock on the
+ * folder: -EBUSY when another holds it.
  */
 int experiment_execute(struct experiment *experiment, const char *directory,
 		       const struct experiment_events *events, enum experiment_outcome *ret_outcome,
 		       struct experiment_totals *ret_totals, struct message *message);
 
+/*
+ * Reads what @directory holds of the plan, without running, writing or locking anything. @run_ns:
+ * nanoseconds of one run, for arms of which none is there; 0: not known. -errno of reading
+ * runs.jsonl, with its path in @message.
+ */
 int experiment_look_ahead(const struct experiment *experiment, const char *directory,
 			  int64_t run_ns, struct experiment_preview *ret_preview,
 			  struct message *message);

@@ -45,7 +45,7 @@ static void print_metrics(FILE *stream, const struct record *record)
 		fprintf(stream, " %s", name);
 }
 
-int experiment_settle_metric(struct experiment *experiment, const struct record *record,
+int experiment_choose_metric(struct experiment *experiment, const struct record *record,
 			     struct message *message)
 {
 	struct experiment_stopping *stopping = &experiment->stopping;
@@ -128,25 +128,21 @@ static json_t *pair_to_json(const struct experiment *experiment, size_t arm,
 			    const struct sequential_pair *pair)
 {
 	const struct sequential_look *look = &pair->look;
-	json_t *object = json_object();
 
-	json_put(object, "a", json_string(experiment->arms[arm].name));
-	json_put(object, "b", json_string(experiment->arms[experiment->stopping.reference].name));
-	json_put(object, "n_a", json_integer((json_int_t)pair->count_a));
-	json_put(object, "n_b", json_integer((json_int_t)pair->count_b));
-	json_put(object, "open_pairs", json_integer((json_int_t)look->open));
-	json_put(object, "log_p", json_number_or_null(look->log_p));
-	json_put(object, "log_boundary", json_number_or_null(look->log_boundary));
-	json_put(object, "ratio", json_number_or_null(look->ratio));
-	json_put(object, "small_effect", json_boolean(look->small_effect));
-	json_put(object, "verdict", json_string(verdict_word(experiment, look->verdict)));
-	return object;
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:b, s:s}", "a",
+			 experiment->arms[arm].name, "b",
+			 experiment->arms[experiment->stopping.reference].name, "n_a",
+			 (json_int_t)pair->count_a, "n_b", (json_int_t)pair->count_b, "open_pairs",
+			 (json_int_t)look->open, "log_p", json_number_or_null(look->log_p),
+			 "log_boundary", json_number_or_null(look->log_boundary), "ratio",
+			 json_number_or_null(look->ratio), "small_effect", look->small_effect,
+			 "verdict", verdict_word(experiment, look->verdict));
 }
 
 /* One family of pairs: each open arm against the reference. */
 struct family {
-	struct sequential_pair pairs[64];
-	size_t arms[64]; /* of each pair */
+	struct sequential_pair pairs[EXPERIMENT_ARMS_MOST];
+	size_t arms[EXPERIMENT_ARMS_MOST]; /* of each pair */
 	size_t count;
 };
 
@@ -200,10 +196,9 @@ static int take_decisions(struct experiment *experiment, const struct family *fa
 				      pair_to_json(experiment, family->arms[i], &family->pairs[i]));
 		if (!family->pairs[i].decided)
 			continue;
-		arm->decision = strdup(verdict_word(experiment, look->verdict));
-		arm->decided_after = block;
-		if (!arm->decision)
+		if (experiment_set_text(&arm->decision, verdict_word(experiment, look->verdict)))
 			return -ENOMEM;
+		arm->decided_after = block;
 		fprintf(told, "%s%s is %s than %s (x%.3g, p %.2g)", ftell(told) ? "; " : "",
 			arm->name, arm->decision, reference, look->ratio, exp(look->log_p));
 	}
@@ -212,14 +207,8 @@ static int take_decisions(struct experiment *experiment, const struct family *fa
 
 static int stop(struct experiment *experiment, const char *reason)
 {
-	char *copy = strdup(reason);
-
-	if (!copy)
-		return -ENOMEM;
-	free(experiment->stopped);
-	experiment->stopped = copy;
 	experiment->rule_met = true;
-	return 0;
+	return experiment_set_text(&experiment->stopped, reason);
 }
 
 static int look_until_decided(struct experiment *experiment, struct record *const *records,
@@ -235,7 +224,7 @@ static int look_until_decided(struct experiment *experiment, struct record *cons
 	struct sequential *sequential = NULL;
 	json_t *pairs = json_array();
 	size_t decided = 0;
-	bool before[64];
+	bool before[EXPERIMENT_ARMS_MOST];
 	int error = sequential_new(&plan, &sequential);
 
 	if (!error)
@@ -262,13 +251,11 @@ static int look_target_ci(struct experiment *experiment, struct record *const *r
 
 	for (size_t arm = 0; arm < experiment->arm_count; arm++) {
 		struct interval interval = {NAN, NAN, NAN, CI_CONFIDENCE};
-		json_t *object = json_object();
 		double *values;
 		size_t values_count;
 		int error = collect(experiment, records, count, arm, block, &values, &values_count);
 
 		if (error) {
-			json_decref(object);
 			json_decref(arms);
 			return error;
 		}
@@ -277,13 +264,13 @@ static int look_target_ci(struct experiment *experiment, struct record *const *r
 			percentile_interval(values, values_count, 0.5, CI_CONFIDENCE, &interval);
 		free(values);
 		precise += interval_precise(&interval, experiment->stopping.target_ci);
-		json_put(object, "arm", json_string(experiment->arms[arm].name));
-		json_put(object, "n", json_integer((json_int_t)values_count));
-		json_put(object, "median", json_number_or_null(interval.estimate));
-		json_put(object, "low", json_number_or_null(interval.low));
-		json_put(object, "high", json_number_or_null(interval.high));
-		json_put(object, "confidence", json_real(CI_CONFIDENCE));
-		json_array_append_new(arms, object);
+		json_array_append_new(arms, json_pack("{s:s, s:I, s:o, s:o, s:o, s:f}", "arm",
+						      experiment->arms[arm].name, "n",
+						      (json_int_t)values_count, "median",
+						      json_number_or_null(interval.estimate), "low",
+						      json_number_or_null(interval.low), "high",
+						      json_number_or_null(interval.high),
+						      "confidence", CI_CONFIDENCE));
 	}
 	json_put(look, "arms", arms);
 	if (precise == experiment->arm_count) {
@@ -303,7 +290,6 @@ int experiment_look(struct experiment *experiment, struct record *const *records
 	FILE *told = open_memstream(&text, &size);
 	int error = -ENOMEM;
 
-	*ret_text = NULL;
 	if (!told || !look || !experiment->stopping.metric)
 		goto out;
 	json_put(look, "block", json_integer(block));
@@ -317,10 +303,12 @@ out:
 	if (told)
 		fclose(told);
 	json_decref(look);
-	if (error || !text || !*text)
+	if (error || !*text) {
 		free(text);
-	else
-		*ret_text = text;
-	return error ? message_set_errno(message, error, "look after block %lld", (long long)block)
-		     : 0;
+		text = NULL;
+	}
+	if (error)
+		return message_set_errno(message, error, "look after block %lld", (long long)block);
+	*ret_text = text;
+	return 0;
 }

@@ -21,16 +21,16 @@ struct record;
 int experiment_check_stopping(const struct experiment *experiment, struct message *message);
 
 /*
- * Settles the metric from the first good record: the one asked for must be in it; when none was
+ * Chooses the metric by the first good record: the one asked for must be in it; when none was
  * asked for, "mean", else "value". -EINVAL with what the record has. Only the rules need it.
  */
-int experiment_settle_metric(struct experiment *experiment, const struct record *record,
+int experiment_choose_metric(struct experiment *experiment, const struct record *record,
 			     struct message *message);
 
 /*
  * The look after @block: appends what it saw to experiment->looks, sets the decisions of arms and,
  * when nothing is left to do, experiment->stopped. *ret_text (caller frees; NULL: nothing to tell)
- * is a line for people.
+ * is a line for people. @records are those of the folder in order of time; borrowed. -ENOMEM.
  */
 int experiment_look(struct experiment *experiment, struct record *const *records, size_t count,
 		    int64_t block, char **ret_text, struct message *message);

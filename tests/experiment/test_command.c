@@ -323,7 +323,7 @@ static void the_second_signal_kills(void **state)
 	command_result_free(&result);
 }
 
-/* We are killed: the command, its children, and the keeper end by themselves. */
+/* We are killed: the command, its children, and the monitor end by themselves. */
 static void nothing_outlives_us(void **state)
 {
 	for (int round = 0; round < 3; round++) {
@@ -345,11 +345,11 @@ static void nothing_outlives_us(void **state)
 	}
 }
 
-/* The keeper is killed too: at least the command itself ends. */
-static void the_keeper_may_die_too(void **state)
+/* The monitor is killed too: at least the command itself ends. */
+static void the_monitor_may_die_too(void **state)
 {
 	char path[64], text[256] = "";
-	pid_t us = fork(), command, keeper;
+	pid_t us = fork(), command, monitor;
 	int fd;
 
 	if (us == 0) {
@@ -367,8 +367,8 @@ static void the_keeper_may_die_too(void **state)
 	fd = open(path, O_RDONLY);
 	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
 	close(fd);
-	assert_int_equal(sscanf(strrchr(text, ')') + 1, " %*c %d", &keeper), 1);
-	kill(keeper, SIGKILL);
+	assert_int_equal(sscanf(strrchr(text, ')') + 1, " %*c %d", &monitor), 1);
+	kill(monitor, SIGKILL);
 	assert_int_equal(waitpid(us, &fd, 0), us);
 	assert_int_equal(WEXITSTATUS(fd), 7); /* noticed, and said */
 	assert_true(ends_within(command, 10 * NS_PER_S));
@@ -406,7 +406,7 @@ int main(void)
 		cmocka_unit_test(the_first_signal_asks),
 		cmocka_unit_test(the_second_signal_kills),
 		cmocka_unit_test(nothing_outlives_us),
-		cmocka_unit_test(the_keeper_may_die_too),
+		cmocka_unit_test(the_monitor_may_die_too),
 		cmocka_unit_test(descriptors_are_given_back),
 	};
 

@@ -61,7 +61,7 @@ static struct record *trial_add(struct trial *trial, const char *arm, int64_t bl
 				    "better", "lower");
 	trial->records[trial->count++] = record;
 	if (!trial->experiment->stopping.metric)
-		assert_int_equal(experiment_settle_metric(trial->experiment, record, NULL), 0);
+		assert_int_equal(experiment_choose_metric(trial->experiment, record, NULL), 0);
 	return record;
 }
 
@@ -254,7 +254,7 @@ static void a_metric_that_is_not_there_is_told(void **state)
 	assert_string_equal(trial.experiment->stopping.metric, "value");
 	free(trial.experiment->stopping.metric);
 	trial.experiment->stopping.metric = strdup("p99");
-	assert_int_equal(experiment_settle_metric(trial.experiment, trial.records[0], &message),
+	assert_int_equal(experiment_choose_metric(trial.experiment, trial.records[0], &message),
 			 -EINVAL);
 	assert_non_null(strstr(message.text, "--metric takes: value"));
 	trial_end(&trial);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "experiment/keeper.h"
+#include "experiment/monitor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static int signal_session(pid_t session, int signal)
  * Ends what is left of the session. Its leader is a zombie that we have not reaped yet, so its
  * number cannot belong to anybody else.
  */
-static void end_leftovers(pid_t session, struct keeper_report *report)
+static void end_leftovers(pid_t session, struct monitor_report *report)
 {
 	int64_t begin_ns = clock_now_ns();
 	int signal = SIGTERM, left;
@@ -70,8 +70,8 @@ static void set_default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-__attribute__((noreturn)) static void command_main(const struct keeper_orders *orders, pid_t keeper,
-						   int failure)
+__attribute__((noreturn)) static void command_main(const struct monitor_orders *orders,
+						   pid_t monitor, int failure)
 {
 	int error, null = open("/dev/null", O_RDONLY);
 	char block[24];
@@ -79,7 +79,7 @@ __attribute__((noreturn)) static void command_main(const struct keeper_orders *o
 	set_default_signals();
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != keeper)
+	if (getppid() != monitor)
 		_exit(1);
 	dup2(null, STDIN_FILENO);
 	dup2(orders->standard_output, STDOUT_FILENO);
@@ -96,13 +96,13 @@ __attribute__((noreturn)) static void command_main(const struct keeper_orders *o
 	_exit(127);
 }
 
-/* The standard descriptors of the keeper must not keep a reader of ours waiting. */
-static void leave_terminal(const struct keeper_orders *orders)
+/* The standard descriptors of the monitor must not keep a reader of ours waiting. */
+static void leave_terminal(const struct monitor_orders *orders)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
-	prctl(PR_SET_NAME, "syslat-keeper");
+	prctl(PR_SET_NAME, "syslat-monitor");
 	for (int i = 0; i < 4; i++)
 		close(orders->ours[i]);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
@@ -117,9 +117,9 @@ static void leave_terminal(const struct keeper_orders *orders)
 }
 
 /* Forks the command and waits until it is executed: 0, or the errno that it failed with. */
-static int start_command(const struct keeper_orders *orders, pid_t *ret_pid)
+static int start_command(const struct monitor_orders *orders, pid_t *ret_pid)
 {
-	pid_t keeper = getpid(), pid;
+	pid_t monitor = getpid(), pid;
 	int failure[2], error = 0;
 
 	if (pipe2(failure, O_CLOEXEC) < 0)
@@ -128,7 +128,7 @@ static int start_command(const struct keeper_orders *orders, pid_t *ret_pid)
 	if (pid < 0)
 		return errno;
 	if (pid == 0)
-		command_main(orders, keeper, failure[1]);
+		command_main(orders, monitor, failure[1]);
 	close(failure[1]);
 	close(orders->standard_output);
 	close(orders->standard_error);
@@ -146,7 +146,7 @@ static void kill_session(pid_t pid)
 }
 
 /* Reads orders until the command ends; the poll's timeout is the grace after a SIGTERM. */
-static void attend(const struct keeper_orders *orders, pid_t pid, int pidfd)
+static void attend(const struct monitor_orders *orders, pid_t pid, int pidfd)
 {
 	struct pollfd fds[2] = {{.fd = pidfd, .events = POLLIN},
 				{.fd = orders->control, .events = POLLIN}};
@@ -175,13 +175,13 @@ static void attend(const struct keeper_orders *orders, pid_t pid, int pidfd)
 		else
 			kill(-pid, order == 'i' ? SIGINT : SIGTERM);
 		if (order == 't')
-			deadline_ns = clock_now_ns() + KEEPER_GRACE_NS;
+			deadline_ns = clock_now_ns() + MONITOR_GRACE_NS;
 	}
 }
 
-void keeper_main(const struct keeper_orders *orders)
+void monitor_main(const struct monitor_orders *orders)
 {
-	struct keeper_report report = {0};
+	struct monitor_report report = {0};
 	int64_t begin_ns = clock_now_ns();
 	pid_t pid = 0;
 	int pidfd;
