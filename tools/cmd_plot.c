@@ -340,8 +340,7 @@ static int plot(struct compare_job *job, const void *data, char *const *operands
 		return draw(settings, job, message);
 	if (!error)
 		error = compare_job_report(job, &report, 74, message);
-	return error ? error
-		     : plot_write(stdout, job->comparisons[0], report.plot, report.width);
+	return error ? error : plot_write(stdout, job->comparisons[0], report.plot, report.width);
 }
 
 static const struct command_page page = {
