@@ -342,6 +342,7 @@ static void kernel_without_huge_pages_is_refused(void **state)
 	assert_non_null(strstr(message.text, "transparent huge pages"));
 	testing_write(root, "/sys/kernel/mm/transparent_hugepage/enabled",
 		      "always [madvise] never\n");
+	testing_write(root, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
 	assert_int_equal(measure_thp.check(&settings, &message), 0);
 	testing_close_machine(root);
 }
