@@ -105,7 +105,7 @@ int benchmark_measure(const struct benchmark *benchmark, void *settings, const c
 		      char **argv)
 {
 	bool shows = program_wants_progress(progress);
-	struct message message = {""};
+	struct message message = {""}, left;
 	struct record *record;
 	int error, code = EXIT_DONE;
 
@@ -118,6 +118,7 @@ int benchmark_measure(const struct benchmark *benchmark, void *settings, const c
 	if (error)
 		return benchmark_fail(benchmark, exit_code_of(error),
 				      message.text[0] ? message.text : strerrordesc_np(-error));
+	left = message; /* not everything is put back */
 	error = program_finish(record, json, argc, argv, print, settings, &message);
 	if (error)
 		code = benchmark_fail(benchmark, EXIT_FAILED, message.text);
@@ -126,5 +127,7 @@ int benchmark_measure(const struct benchmark *benchmark, void *settings, const c
 	else if (record->verdict == VERDICT_INVALID)
 		code = EXIT_INVALID;
 	record_free(record);
+	if (left.text[0])
+		code = benchmark_fail(benchmark, EXIT_FAILED, left.text);
 	return code;
 }

@@ -333,7 +333,7 @@ int main(int argc, char **argv)
 	};
 	int64_t next_stall_ns = 0;
 	struct record *record;
-	struct message message = {""};
+	struct message message = {""}, left;
 	int first, error, code;
 
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
@@ -364,11 +364,12 @@ int main(int argc, char **argv)
 	if (error)
 		return benchmark_fail(&gem_syslatency, exit_code_of(error),
 				      message.text[0] ? message.text : strerrordesc_np(-error));
-	if (message.text[0])
-		fprintf(stderr, PROGRAM ": %s\n", message.text);
+	left = message; /* not everything is put back */
 	error = program_finish(record, settings.json, argc, argv, print_text, &settings, &message);
 	code = error ? benchmark_fail(&gem_syslatency, EXIT_FAILED, message.text)
 		     : tell_doubts(record, &settings);
+	if (left.text[0])
+		code = benchmark_fail(&gem_syslatency, EXIT_FAILED, left.text);
 	record_free(record);
 	return code;
 }

@@ -186,7 +186,7 @@ static void check_swap(json_t *result)
 	add(result, "swap", "zram", error, why, "modprobe zram");
 }
 
-static void check_causes(json_t *result)
+static void check_causes(json_t *result, struct message *not_put_back)
 {
 	struct message message = {""};
 	struct knobs *knobs = NULL;
@@ -209,7 +209,7 @@ static void check_causes(json_t *result)
 		cpu_list_free(&settings.cpus);
 		record_free(scratch);
 	}
-	knobs_close(knobs, NULL);
+	knobs_close(knobs, not_put_back);
 }
 
 static void check_fifo(json_t *result)
@@ -263,15 +263,10 @@ static json_t *look_around(void)
 	return counters;
 }
 
-static int warn_of_leftovers(json_t *warnings, int abandoned)
+static int warn_of_leftovers(json_t *warnings, const char *text)
 {
-	json_t *warning;
-	char text[128];
+	json_t *warning = json_object();
 
-	if (abandoned <= 0)
-		return 0;
-	snprintf(text, sizeof(text), "%d killed runs left changes on this machine", abandoned);
-	warning = json_object();
 	if (!warning || json_array_insert_new(warnings, 0, warning))
 		return -ENOMEM;
 	return json_put(warning, "kind", json_string("left-over")) ||
@@ -284,8 +279,9 @@ static int warn_of_leftovers(json_t *warnings, int abandoned)
 static json_t *check_all(void)
 {
 	json_t *result = json_object(), *environment, *counters, *warnings;
+	struct message not_put_back = {""};
+	char key[17], text[128];
 	int abandoned = 0;
-	char key[17];
 
 	counters = look_around(); /* first: what follows would be seen as busy */
 	environment = environment_describe();
@@ -300,10 +296,14 @@ static json_t *check_all(void)
 	check_scopes(result);
 	check_swap(result);
 	check_sampler(result);
-	check_causes(result);
+	check_causes(result, &not_put_back);
 	if (knobs_count_abandoned(&abandoned))
 		abandoned = 0;
-	warn_of_leftovers(warnings, abandoned);
+	snprintf(text, sizeof(text), "%d killed runs left changes on this machine", abandoned);
+	if (abandoned > 0)
+		warn_of_leftovers(warnings, text);
+	if (not_put_back.text[0])
+		warn_of_leftovers(warnings, not_put_back.text);
 	json_put(result, "left_over", json_integer(abandoned));
 	json_put(result, "warnings", warnings);
 	json_put(result, "environment", environment);

@@ -18,4 +18,8 @@ int message_set(struct message *message, int error, const char *format, ...)
 int message_set_errno(struct message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Adds "; " and the text, whole, to what is there, of which the end goes where both do not fit. */
+void message_add(struct message *message, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 #endif

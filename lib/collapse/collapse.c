@@ -19,6 +19,7 @@
 #include "base/parse.h"
 #include "collapse/state.h"
 #include "run/plan.h"
+#include "run/put_back.h"
 #include "sys/environment.h"
 #include "sys/kernel_config.h"
 
@@ -400,8 +401,7 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 		     struct message *message)
 {
 	struct collapse collapse = {.settings = settings};
-	struct message undo;
-	int error, undo_error;
+	int error;
 
 	error = collapse_check_rows(settings->rows, message);
 	if (error)
@@ -434,9 +434,7 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 		error = measure(&collapse, message);
 	collapse_region_free(&collapse);
 	collapse_reference_close(&collapse);
-	undo_error = knobs_close(collapse.knobs, &undo);
-	if (undo_error)
-		record_note(collapse.record, "not everything could be put back: %s", undo.text);
+	run_put_back(collapse.knobs, error, collapse.record, message);
 	metric_table_free(&collapse.metrics);
 	json_decref(collapse.answers);
 	if (error)

@@ -100,13 +100,15 @@ static int foreign_record(const struct experiment *experiment, const struct expe
 }
 
 /* Exit codes of ours that still mean "measured": a breached threshold, an invalid run. */
-static bool measured(const struct command_result *result, bool own)
+static bool measured(const struct command_result *result, bool own, const struct record *record)
 {
 	int code;
 
 	if (result->exec_error || result->timed_out || !WIFEXITED(result->wait_status))
 		return false;
 	code = WEXITSTATUS(result->wait_status);
+	if (own && code == EXIT_FAILED) /* the result is whole: its guardian was late */
+		return json_is_true(json_at(record->counters, "not_put_back"));
 	return code == EXIT_DONE || (own && (code == EXIT_INVALID || code == EXIT_REGRESSION));
 }
 
@@ -174,7 +176,7 @@ int experiment_record(const struct experiment *experiment, const struct experime
 		error = foreign_record(experiment, place, result, &record);
 	if (!error)
 		error = add_place(experiment, place, result, record);
-	if (!error && !measured(result, own))
+	if (!error && !measured(result, own, record))
 		explain_exit(result, why, why_size);
 	else if (bad_record)
 		snprintf(why, why_size, "its record cannot be read: %s", message.text);

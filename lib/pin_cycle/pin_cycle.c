@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "pin_cycle/state.h"
 #include "run/plan.h"
+#include "run/put_back.h"
 #include "sys/environment.h"
 #include "undo/knob.h"
 #include "sys/snapshot.h"
@@ -337,8 +338,7 @@ int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record *
 		      struct message *message)
 {
 	struct pin_cycle cycle = {.settings = settings};
-	struct message undo;
-	int error, undo_error;
+	int error;
 
 	cycle.record = record_new("pin_cycle");
 	if (!cycle.record)
@@ -357,9 +357,7 @@ int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record *
 	if (!error)
 		error = measure(&cycle, message);
 	pin_workers_stop(&cycle);
-	undo_error = knobs_close(cycle.knobs, &undo);
-	if (undo_error)
-		record_note(cycle.record, "not everything could be put back: %s", undo.text);
+	run_put_back(cycle.knobs, error, cycle.record, message);
 	metric_table_free(&cycle.metrics);
 	if (error)
 		record_free(cycle.record);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "run/put_back.h"
 #include "run/state.h"
 #include "sys/environment.h"
 #include "sys/rt.h"
@@ -215,10 +216,9 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 		struct message *message)
 {
 	struct run run = {.settings = settings, .message = message};
-	struct message undo_message = {""};
 	int nice_before = getpriority(PRIO_PROCESS, 0);
 	int dma_latency_fd = -1;
-	int error, undo_error;
+	int error;
 
 	run.record = record_new(settings->benchmark);
 	if (!run.record)
@@ -233,15 +233,11 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 	error = execute(&run);
 
 	knobs_end_by(run.knobs, end_of_step(&run, PUT_BACK_NS));
-	undo_error = knobs_close(run.knobs, &undo_message);
+	run_put_back(run.knobs, error, run.record, message);
 	if (dma_latency_fd >= 0)
 		close(dma_latency_fd);
 	setpriority(PRIO_PROCESS, 0, nice_before);
-	if (undo_error)
-		record_note(run.record, "not everything is put back: %s", undo_message.text);
 	if (!error) {
-		message_set(message, 0, undo_error ? "not everything is put back: %.480s" : "%s",
-			    undo_message.text);
 		*ret_record = run.record;
 		run.record = NULL;
 	}

@@ -71,8 +71,8 @@ struct run_settings {
  * Describes the environment, snapshots, enters the scope, starts the loads, warms up, measures,
  * stops, snapshots, judges. The record is returned whenever a window was measured, even cut short.
  * Everything changed on the machine is back when it returns, unless that would take it beyond 2 s
- * after the end of the window: then the guardian goes on, and @message says so beside the record
- * (it is empty else). -errno: see exit_code_of().
+ * after the end of the window: then the guardian goes on. See run/put_back.h for what @message says
+ * beside the record. -errno: see exit_code_of().
  */
 int run_execute(const struct run_settings *settings, struct record **ret_record,
 		struct message *message);

@@ -76,6 +76,10 @@ check "the variant reached it" is "$(grep -c '"arm":"stock".*"variant":"stock"' 
 expect "an invalid run is a recorded run" 4 'every run is invalid' sh -c \
 	'sed "s/\"verdict\":\"valid\"/\"verdict\":\"invalid\"/" record.line >x && mv x record.line && syslat run --reps 2 -o invalid -- ./bench --code 4'
 check "and not tried again" is "$(good invalid) $(failed invalid)" "2 0"
+expect "code 1 with a record is a failed run" 1 'failed' syslat run --reps 1 -o one-failed -- ./bench --code 1
+expect "but not where only the putting back was late" 4 'every run is invalid' sh -c \
+	'sed "s/\"counters\":null/\"counters\":{\"not_put_back\":true}/" record.line >x && mv x record.line && syslat run --reps 1 -o late -- ./bench --code 1'
+check "its result counts" is "$(good late) $(failed late)" "1 0"
 echo '{"schema": "rubbish"' >record.line
 expect "a record that cannot be read is a failure" 1 'its record cannot be read' syslat run --reps 1 -o rubbish -- ./bench
 

@@ -104,7 +104,8 @@ judge() { # how victim
 		check "$name ($how): one line says what is not put back" \
 			test "$(grep -c 'not everything is put back: .*guardian process [0-9]* ' "$work/err")" -eq 1
 		check "$name ($how): and so does the record" \
-			jq -e '.notes | any(test("not everything is put back: .*guardian process"))' "$record"
+			jq -e '.counters.not_put_back and (.notes | any(test("not everything is put back: .*guardian process")))' "$record"
+		check "$name ($how): the run ends with 1 (status $status)" test "$status" -eq 1
 	else
 		check "$name ($how): nothing is left to say" sh -c '! grep "not everything" "$1"' sh "$work/err"
 	fi
