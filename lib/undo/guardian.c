@@ -111,12 +111,6 @@ static void end_appending(struct undo_shared *shared)
 		pthread_mutex_unlock(&shared->mutex);
 }
 
-static void note_done(const struct undo_context *context, const struct undo_record *record)
-{
-	/* When the disk is full: undoing twice does no harm. */
-	journal_mark_done(context->journal_fd, record->sequence);
-}
-
 static int undo(const struct guardian *guardian, int journal_fd, struct undo_list *list,
 		struct message *message)
 {
@@ -125,7 +119,6 @@ static int undo(const struct guardian *guardian, int journal_fd, struct undo_lis
 				   ? guardian->program
 				   : 0,
 		.limit_ns = INT64_MAX,
-		.done = note_done,
 		.journal_fd = journal_fd,
 	};
 

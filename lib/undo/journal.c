@@ -15,7 +15,7 @@
 #include "base/file.h"
 
 #define MAGIC "syslatency-journal"
-#define VERSION 1
+#define VERSION 2
 #define SAME_PID_JOURNALS 100
 
 /* After su(1) the variable may still name another user's folder. */

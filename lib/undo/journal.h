@@ -13,7 +13,7 @@
 /*
  * The journal of one program: text, one record a line, appended before the change that it undoes.
  *
- *	syslatency-journal 1
+ *	syslatency-journal 2
  *	boot BOOT_ID
  *	program PID START_TICKS NAME
  *	1 write /sys/... 10000		sequence number and record, see record.h

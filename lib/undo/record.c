@@ -6,20 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/parse.h"
 
 /* Everything of ours that is removed again as a whole carries this in the front of its name. */
 #define OWN_PREFIX "syslatency"
-
-struct verb_kind {
-	const char *name;
-	size_t fields;
-	bool global;
-	bool (*check)(const char *const *fields);
-};
 
 static bool is_number(const char *text, int64_t minimum, int64_t maximum)
 {
@@ -46,12 +38,9 @@ static bool is_plain_path(const char *path)
 	return true;
 }
 
-static bool is_under(const char *path, const char *const *prefixes)
+static bool is_under(const char *path, const char *prefix)
 {
-	for (; *prefixes; prefixes++)
-		if (strncmp(path, *prefixes, strlen(*prefixes)) == 0)
-			return is_plain_path(path);
-	return false;
+	return strncmp(path, prefix, strlen(prefix)) == 0 && is_plain_path(path);
 }
 
 static bool has_own_name(const char *path)
@@ -59,136 +48,111 @@ static bool has_own_name(const char *path)
 	return strncmp(strrchr(path, '/') + 1, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
 }
 
-static bool check_write(const char *const *fields)
+/* cgroup and trace file systems are mounted below /sys. */
+static bool is_attribute(const char *path)
 {
-	/* cgroup and trace file systems are mounted below /sys. */
-	static const char *const prefixes[] = {"/sys/", "/proc/sys/", NULL};
-
-	return is_under(fields[0], prefixes);
+	return is_under(path, "/sys/") || is_under(path, "/proc/sys/");
 }
 
-static bool check_group(const char *const *fields)
+static bool is_any(const char *text)
 {
-	static const char *const prefixes[] = {"/sys/fs/cgroup/", NULL};
-
-	return is_under(fields[0], prefixes) && has_own_name(fields[0]);
-}
-
-static bool check_trace_instance(const char *const *fields)
-{
-	static const char *const prefixes[] = {"/sys/kernel/tracing/instances/",
-					       "/sys/kernel/debug/tracing/instances/", NULL};
-
-	return is_under(fields[0], prefixes) && has_own_name(fields[0]);
-}
-
-static bool check_mount(const char *const *fields)
-{
-	return strcmp(fields[0], TRACEFS_PLACE) == 0;
-}
-
-static bool check_swap(const char *const *fields)
-{
-	const char *at;
-
-	if (strncmp(fields[0], "zram", 4) != 0 || !is_number(fields[0] + 4, 0, 9999) ||
-	    !is_number(fields[1], 0, 1))
-		return false;
-	for (at = fields[2]; *at; at++)
-		if (!isalnum((unsigned char)*at) && *at != '-' && *at != '_')
-			return false;
 	return true;
 }
 
-static bool check_process(const char *const *fields)
+static bool is_group(const char *path)
 {
-	return is_number(fields[0], 2, INT32_MAX) && is_number(fields[1], 0, INT64_MAX);
+	return is_under(path, "/sys/fs/cgroup/") && has_own_name(path);
 }
 
-static bool check_scheduling(const char *const *fields)
+static bool is_trace_instance(const char *path)
 {
-	return check_process(fields) && is_number(fields[2], 0, INT32_MAX) &&
-	       is_number(fields[3], 0, 99) && is_number(fields[4], -20, 19) &&
-	       strspn(fields[5], "0123456789-,") == strlen(fields[5]);
+	return (is_under(path, "/sys/kernel/tracing/instances/") ||
+		is_under(path, "/sys/kernel/debug/tracing/instances/")) &&
+	       has_own_name(path);
 }
 
-static const struct verb_kind kinds[UNDO_VERBS] = {
-	[UNDO_WRITE] = {"write", 2, true, check_write},
-	[UNDO_GROUP] = {"group", 1, false, check_group},
-	[UNDO_TRACE_INSTANCE] = {"trace-instance", 1, false, check_trace_instance},
-	[UNDO_MOUNT] = {"mount", 1, false, check_mount},
-	[UNDO_SWAP] = {"swap", 3, true, check_swap},
-	[UNDO_PROCESS] = {"process", 2, false, check_process},
-	[UNDO_SCHEDULING] = {"scheduling", 6, true, check_scheduling},
+static bool is_mount(const char *path)
+{
+	return strcmp(path, TRACEFS_PLACE) == 0;
+}
+
+static bool is_zram(const char *device)
+{
+	return strncmp(device, "zram", 4) == 0 && is_number(device + 4, 0, 9999);
+}
+
+static bool is_flag(const char *text)
+{
+	return is_number(text, 0, 1);
+}
+
+static bool is_algorithm(const char *text)
+{
+	while (isalnum((unsigned char)*text) || *text == '-' || *text == '_')
+		text++;
+	return !*text;
+}
+
+static bool is_pid(const char *text)
+{
+	return is_number(text, 2, INT32_MAX);
+}
+
+static bool is_ticks(const char *text)
+{
+	return is_number(text, 0, INT64_MAX);
+}
+
+static bool is_policy(const char *text)
+{
+	return is_number(text, 0, INT32_MAX);
+}
+
+static bool is_priority(const char *text)
+{
+	return is_number(text, 0, 99);
+}
+
+static bool is_nice(const char *text)
+{
+	return is_number(text, -20, 19);
+}
+
+static bool is_cpu_list(const char *text)
+{
+	return strspn(text, "0123456789-,") == strlen(text);
+}
+
+static const struct verb_kind {
+	const char *name;
+	bool global;
+	bool (*checks[UNDO_FIELDS + 1])(const char *field);
+} kinds[UNDO_VERBS] = {
+	[UNDO_WRITE] = {"write", true, {is_attribute, is_any}},
+	[UNDO_GROUP] = {"group", false, {is_group}},
+	[UNDO_TRACE_INSTANCE] = {"trace-instance", false, {is_trace_instance}},
+	[UNDO_MOUNT] = {"mount", false, {is_mount}},
+	[UNDO_SWAP] = {"swap", true, {is_zram, is_flag, is_algorithm}},
+	[UNDO_PROCESS] = {"process", false, {is_pid, is_ticks}},
+	[UNDO_SCHEDULING] = {"scheduling",
+			     true,
+			     {is_pid, is_ticks, is_policy, is_priority, is_nice, is_cpu_list}},
 };
-
-static size_t escape(const char *field, char *buffer, size_t size)
-{
-	size_t used = 0;
-
-	if (!*field)
-		return (size_t)snprintf(buffer, size, "\\e");
-	for (; *field && used + 5 < size; field++) {
-		unsigned char byte = (unsigned char)*field;
-
-		if (byte > 0x20 && byte < 0x7f && byte != '\\')
-			buffer[used++] = (char)byte;
-		else
-			used += (size_t)snprintf(buffer + used, size - used, "\\x%02x", byte);
-	}
-	buffer[used] = '\0';
-	return *field ? size : used;
-}
 
 int undo_line_format(enum undo_verb verb, const char *const *fields, char *buffer, size_t size)
 {
 	size_t used = (size_t)snprintf(buffer, size, "%s", kinds[verb].name), i;
 
-	for (i = 0; i < kinds[verb].fields; i++) {
-		if (used + 8 >= size)
-			return -EMSGSIZE;
-		buffer[used++] = ' ';
-		used += escape(fields[i], buffer + used, size - used);
+	for (i = 0; kinds[verb].checks[i]; i++) {
+		/* What would be read otherwise than it was written. */
+		if (strchr(fields[i], '\n') ||
+		    (kinds[verb].checks[i + 1] && (!*fields[i] || strchr(fields[i], ' '))))
+			return -EINVAL;
+		used += (size_t)snprintf(buffer + used, size - used, " %s", fields[i]);
 		if (used >= size)
 			return -EMSGSIZE;
 	}
 	return (int)used;
-}
-
-static int hex_digit(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* In place; false when an escape is broken, or hides a NUL. */
-static bool unescape(char *field)
-{
-	char *to = field;
-
-	if (strcmp(field, "\\e") == 0) {
-		*field = '\0';
-		return true;
-	}
-	if (!*field)
-		return false;
-	while (*field) {
-		int high, low;
-
-		if (*field != '\\') {
-			*to++ = *field++;
-			continue;
-		}
-		high = field[1] == 'x' ? hex_digit(field[2]) : -1;
-		low = high >= 0 ? hex_digit(field[3]) : -1;
-		if (low < 0 || high * 16 + low == 0)
-			return false;
-		*to++ = (char)(high * 16 + low);
-		field += 4;
-	}
-	*to = '\0';
-	return true;
 }
 
 static int parse_line(struct undo_record *record, const struct verb_kind **ret_kind)
@@ -203,20 +167,21 @@ static int parse_line(struct undo_record *record, const struct verb_kind **ret_k
 		return -EINVAL;
 	*ret_kind = &kinds[verb];
 	record->verb = (enum undo_verb)verb;
-	for (i = 0; i < kinds[verb].fields; i++) {
-		char *field = strsep(&rest, " ");
+	for (i = 0; kinds[verb].checks[i]; i++) {
+		/* The last one is the rest of the line. */
+		const char *field = kinds[verb].checks[i + 1] ? strsep(&rest, " ") : rest;
 
-		if (!field || !unescape(field))
+		if (!field || !kinds[verb].checks[i](field))
 			return -EINVAL;
 		record->fields[i] = field;
 	}
-	return rest || !kinds[verb].check(record->fields) ? -EINVAL : 0;
+	return 0;
 }
 
 int undo_list_add(struct undo_list *list, uint64_t sequence, const char *line,
 		  struct message *message)
 {
-	struct undo_record record = {.sequence = sequence, .pidfd = -1};
+	struct undo_record record = {.sequence = sequence};
 	const struct verb_kind *kind = NULL;
 
 	if (array_reserve(&list->records, &list->capacity, list->count + 1) < 0)
@@ -269,11 +234,8 @@ void undo_list_clear(struct undo_list *list)
 {
 	size_t i;
 
-	for (i = 0; i < list->count; i++) {
-		if (list->records[i].pidfd >= 0)
-			close(list->records[i].pidfd);
+	for (i = 0; i < list->count; i++)
 		free(list->records[i].text);
-	}
 	free(list->records);
 	*list = (struct undo_list){0};
 }

@@ -20,9 +20,9 @@
  *	process PID START_TICKS
  *	scheduling PID START_TICKS POLICY PRIORITY NICE CPU_LIST
  *
- * Fields are set apart by one blank; bytes outside 0x21..0x7e and the backslash are \xHH, an empty
- * field is \e. Every field is checked when the line is parsed, against a closed list of places, so
- * that a forged journal cannot make a privileged restore write or remove anything else.
+ * Fields are set apart by one blank; the last one is the rest of the line, and may hold blanks or
+ * nothing. Every field is checked when the line is parsed, against a closed list of places, so that
+ * a forged journal cannot make a privileged restore write or remove anything else.
  */
 enum undo_verb {
 	UNDO_WRITE,
@@ -43,7 +43,6 @@ struct undo_record {
 	uint64_t sequence;
 	enum undo_verb verb;
 	bool done;
-	int pidfd;  /* while processes are being ended; else -1 */
 	char *text; /* holds the fields */
 	const char *fields[UNDO_FIELDS];
 };
@@ -53,7 +52,8 @@ struct undo_list {
 	size_t count, capacity;
 };
 
-/* @fields: as many as the verb has. Length without NUL, or -EMSGSIZE. */
+/* @fields: as many as the verb has. Length without NUL; -EMSGSIZE; -EINVAL: a newline in a field,
+ * or a blank in one that is not the last. */
 int undo_line_format(enum undo_verb verb, const char *const *fields, char *buffer, size_t size);
 
 /* Checks the line and appends it; -EINVAL (says what is wrong), -ENOMEM. */
@@ -72,9 +72,7 @@ int64_t undo_field_number(const struct undo_record *record, size_t field);
 struct undo_context {
 	pid_t program;	  /* alive: moved out of groups, not killed; 0: none */
 	int64_t limit_ns; /* no single step waits for longer; INT64_MAX: as long as is usual */
-	/* One is put back; may be NULL. */
-	void (*done)(const struct undo_context *context, const struct undo_record *record);
-	int journal_fd; /* for @done */
+	int journal_fd;	  /* where what is put back is marked done; as far as it can be written */
 };
 
 /*

@@ -74,11 +74,6 @@ static int claim(int directory_fd, const char *name, pid_t self,
 	return fd;
 }
 
-static void note_done(const struct undo_context *context, const struct undo_record *record)
-{
-	journal_mark_done(context->journal_fd, record->sequence);
-}
-
 /* Takes the machine-wide lock where something is left that needs it, and undoes. */
 static int undo(int directory_fd, struct journal_content *content, int lock_fd,
 		const struct undo_context *context, const char *name, struct message *message)
@@ -112,8 +107,7 @@ int journal_undo_alone(int directory_fd, const char *name, pid_t self, int lock_
 	struct journal_content content;
 	enum journal_state state;
 	int fd = claim(directory_fd, name, self, &content, &state, message), result = 0;
-	struct undo_context context = {
-		.program = self, .limit_ns = limit_ns, .done = note_done, .journal_fd = fd};
+	struct undo_context context = {.program = self, .limit_ns = limit_ns, .journal_fd = fd};
 	bool is_theirs;
 
 	if (fd < 0) /* -ENOENT: its guardian had come to the end of its work */

@@ -265,7 +265,8 @@ int knobs_add(struct knobs *knobs, enum undo_verb verb, const char *const *field
 	int result = undo_line_format(verb, fields, text, sizeof(text));
 
 	if (result < 0)
-		return message_set_errno(message, result, "%.100s", fields[0]);
+		return message_set_errno(message, result, "cannot note how to put %.100s back",
+					 fields[0]);
 	result = undo_list_add(&checked, 1, text, message);
 	undo_list_clear(&checked);
 	if (result < 0)
@@ -308,25 +309,22 @@ size_t knobs_mark(const struct knobs *knobs)
 	return (size_t)knobs->shared->newest;
 }
 
-static void note_done(const struct undo_context *context, const struct undo_record *record)
-{
-	journal_mark_done(context->journal_fd, record->sequence);
-}
-
 int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message)
 {
 	struct undo_context context = {
 		.program = knobs->program,
 		.limit_ns = INT64_MAX,
-		.done = note_done,
 		.journal_fd = knobs->journal_fd,
 	};
-	struct journal_content content;
-	int result = journal_load(knobs->journal_fd, &content, message);
+	struct journal_content content = {0};
+	int result = undo_shared_lock(knobs->shared, ADD_LIMIT_NS);
 
 	if (result < 0)
-		return result;
-	result = undo_list_run(&content.list, mark, &context, message);
+		return message_set_errno(message, result, "the journal");
+	result = journal_load(knobs->journal_fd, &content, message);
+	if (result == 0)
+		result = undo_list_run(&content.list, mark, &context, message);
+	pthread_mutex_unlock(&knobs->shared->mutex);
 	undo_list_clear(&content.list);
 	return result;
 }

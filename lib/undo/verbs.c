@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "undo/record.h"
+#include "undo/journal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -40,11 +40,13 @@ static int kill_process(struct undo_record *record, const struct undo_context *c
 {
 	pid_t pid = (pid_t)undo_field_number(record, 0);
 	uint64_t start_ticks = (uint64_t)undo_field_number(record, 1);
-	int result;
+	int pidfd, result;
 
-	if (record->pidfd < 0 && process_open(pid, start_ticks, &record->pidfd) < 0)
+	if (process_open(pid, start_ticks, &pidfd) < 0)
 		return 0;
-	result = process_kill(pid, start_ticks, record->pidfd);
+	result = process_kill(pid, start_ticks, pidfd);
+	if (pidfd >= 0)
+		close(pidfd);
 	return result < 0 ? message_set_errno(message, result, "cannot end process %d", (int)pid)
 			  : 0;
 }
@@ -54,11 +56,13 @@ static int wait_process(struct undo_record *record, const struct undo_context *c
 {
 	pid_t pid = (pid_t)undo_field_number(record, 0);
 	uint64_t start_ticks = (uint64_t)undo_field_number(record, 1);
-	int result;
+	int pidfd, result;
 
-	if (!process_alive(pid, start_ticks))
+	if (process_open(pid, start_ticks, &pidfd) < 0)
 		return 0;
-	result = process_wait(pid, start_ticks, record->pidfd, deadline(context, PROCESS_NS));
+	result = process_wait(pid, start_ticks, pidfd, deadline(context, PROCESS_NS));
+	if (pidfd >= 0)
+		close(pidfd);
 	if (result < 0)
 		return message_set(message, result,
 				   "process %d was killed and does not end (waits in the kernel)",
@@ -458,11 +462,8 @@ static const struct {
 static void mark_done(struct undo_record *record, const struct undo_context *context)
 {
 	record->done = true;
-	if (record->pidfd >= 0)
-		close(record->pidfd);
-	record->pidfd = -1;
-	if (context->done)
-		context->done(context, record);
+	/* When the disk is full: undoing twice does no harm. */
+	journal_mark_done(context->journal_fd, record->sequence);
 }
 
 /* An older value of the same file stands: a newer one that could not be written must not follow. */

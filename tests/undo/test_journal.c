@@ -33,7 +33,7 @@ static void torn_forged_and_old_journals(void **state)
 	boot_line(boot, sizeof(boot));
 	/* Torn last line: its change was never made. */
 	snprintf(text, sizeof(text),
-		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " KNOB
+		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " KNOB
 		 " 10000\n2 write " OTHER_KNOB " 7",
 		 boot);
 	testing_write(machine->tree, KNOB, "55555\n");
@@ -44,14 +44,14 @@ static void torn_forged_and_old_journals(void **state)
 	assert_value(OTHER_KNOB, "60");
 	/* Nothing left to undo: discarded. */
 	snprintf(text, sizeof(text),
-		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 9\ndone 1\n",
+		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 9\ndone 1\n",
 		 boot);
 	write_journal(machine->tree, "999999.journal", text, 0600);
 	assert_int_equal(knobs_count_abandoned(&count), 0);
 	assert_int_equal(count, 0);
 	/* Of another boot, without a whole header: discarded. */
 	write_journal(machine->tree, "5.journal",
-		      "syslatency-journal 1\nboot other/1\nprogram 5 5 x\n1 write " OTHER_KNOB
+		      "syslatency-journal 2\nboot other/1\nprogram 5 5 x\n1 write " OTHER_KNOB
 		      " 70\n",
 		      0600);
 	write_journal(machine->tree, "6.journal", "syslatency-jour", 0600);
@@ -61,7 +61,7 @@ static void torn_forged_and_old_journals(void **state)
 	assert_value(OTHER_KNOB, "60");
 	/* Done lines are not undone again; a damaged line is told, the rest is undone. */
 	snprintf(text, sizeof(text),
-		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " KNOB
+		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " KNOB
 		 " 11111\n2 write /etc/passwd x\n3 write " OTHER_KNOB " 77\ndone 1\n",
 		 boot);
 	write_journal(machine->tree, "999999.journal", text, 0600);
@@ -70,12 +70,12 @@ static void torn_forged_and_old_journals(void **state)
 	assert_value(OTHER_KNOB, "77");
 	/* Writable by others: not trusted. */
 	snprintf(text, sizeof(text),
-		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 80\n", boot);
+		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 80\n", boot);
 	write_journal(machine->tree, "999999.journal", text, 0666);
 	assert_int_equal(knobs_restore(&count, &message), -EACCES);
 	assert_value(OTHER_KNOB, "77");
 	/* Of a later version: left for the program that knows it. */
-	write_journal(machine->tree, "999999.journal", "syslatency-journal 2\na\nb\n", 0600);
+	write_journal(machine->tree, "999999.journal", "syslatency-journal 3\na\nb\n", 0600);
 	assert_int_equal(knobs_restore(&count, &message), -EPROTONOSUPPORT);
 	assert_int_equal(count_journals(), 1);
 }
@@ -236,7 +236,7 @@ static void a_torn_line_stays_torn(void **state)
 
 	boot_line(boot, sizeof(boot));
 	snprintf(text, sizeof(text),
-		 "syslatency-journal 1\n%s\nprogram 999999 5 x\n1 write " KNOB
+		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " KNOB
 		 " 11111\n2 write /etc/passwd x\n3 write " OTHER_KNOB " 7",
 		 boot);
 	write_journal(machine->tree, "999999.journal", text, 0600);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <sys/mman.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -92,55 +93,66 @@ static void refuses_places_of_others(void **state)
 	assert_int_equal(knobs_close(knobs, NULL), 0);
 }
 
-static void lines_survive_any_text(void **state)
+static void lines_are_read_as_they_were_written(void **state)
 {
-	const char *fields[] = {"/sys/with blank\\and\nnewline", "\x01\xff "};
-	char line[256], torn[256];
+	const char *fields[] = {"/sys/x\\y", " \x01\xff  two words "};
+	static const char *const refused[] = {
+		"write /sys/x",		  "write /sys//x 1",	"process 1 5",	    "process -5 5",
+		"process 12 5 6",	  "exec /bin/sh",	"swap zram0 2 lzo", "swap zram0 0",
+		"tree /tmp/syslatency-x", "scheduling 5 5 0 0",
+	};
 	struct undo_list list = {0};
-	size_t length;
+	char line[256], torn[256];
+	size_t i;
 
-	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
-	assert_null(strchr(line, '\n'));
-	assert_int_equal(undo_list_add(&list, 7, line, NULL), 0);
-	assert_string_equal(list.records[0].fields[0], fields[0]);
-	assert_string_equal(list.records[0].fields[1], fields[1]);
-	fields[1] = "";
-	assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
-	assert_int_equal(undo_list_add(&list, 8, line, NULL), 0);
-	assert_string_equal(list.records[1].fields[1], "");
-	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, 20), -EMSGSIZE);
+	for (i = 0; i < 2; i++, fields[1] = "") {
+		assert_true(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)) > 0);
+		assert_int_equal(undo_list_add(&list, 7, line, NULL), 0);
+		assert_string_equal(list.records[i].fields[0], fields[0]);
+		assert_string_equal(list.records[i].fields[1], fields[1]);
+	}
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, 10), -EMSGSIZE);
+	/* What would be read otherwise is not noted, so its change is not made. */
+	fields[1] = "two\nlines";
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)), -EINVAL);
+	fields[1] = "1";
+	fields[0] = "/sys/with blank";
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)), -EINVAL);
+	fields[0] = "";
+	assert_int_equal(undo_line_format(UNDO_WRITE, fields, line, sizeof(line)), -EINVAL);
 	/* No prefix of a line may crash the parser. */
-	undo_line_format(UNDO_WRITE, fields, line, sizeof(line));
-	for (length = 0; length < strlen(line); length++) {
-		snprintf(torn, sizeof(torn), "%.*s", (int)length, line);
+	snprintf(line, sizeof(line), "scheduling 55 5 0 0 -20 0-3,5");
+	for (i = 0; i <= strlen(line); i++) {
+		snprintf(torn, sizeof(torn), "%.*s", (int)i, line);
 		undo_list_add(&list, 9, torn, NULL);
 	}
-	assert_int_equal(undo_list_add(&list, 9, "write /sys/x\\x00 1", NULL), -EINVAL);
-	assert_int_equal(undo_list_add(&list, 9, "write /sys/x 1 2", NULL), -EINVAL);
-	assert_int_equal(undo_list_add(&list, 9, "process 1 5", NULL), -EINVAL);
-	assert_int_equal(undo_list_add(&list, 9, "process -5 5", NULL), -EINVAL);
-	assert_int_equal(undo_list_add(&list, 9, "exec /bin/sh", NULL), -EINVAL);
-	assert_int_equal(undo_list_add(&list, 9, "tree /tmp/syslatency-x", NULL), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		assert_int_equal(undo_list_add(&list, 9, refused[i], NULL), -EINVAL);
 	undo_list_clear(&list);
 }
 
-static uint64_t undone[8];
-static size_t undone_count;
-
-static void note_undone(const struct undo_context *context, const struct undo_record *record)
+/* Undoes with a journal of its own, whose text is then in @text. */
+static int run_noting(struct undo_list *list, uint64_t mark, char *text, size_t size,
+		      struct message *message)
 {
-	assert_true(undone_count < ARRAY_SIZE(undone));
-	undone[undone_count++] = record->sequence;
-}
+	struct undo_context context = {.limit_ns = INT64_MAX, .journal_fd = memfd_create("j", 0)};
+	ssize_t got;
+	int result;
 
-static const struct undo_context noting = {.limit_ns = INT64_MAX, .done = note_undone};
+	assert_true(context.journal_fd >= 0);
+	result = undo_list_run(list, mark, &context, message);
+	got = pread(context.journal_fd, text, size - 1, 0);
+	assert_true(got >= 0);
+	text[got] = '\0';
+	close(context.journal_fd);
+	return result;
+}
 
 static void processes_end_first_then_all_newest_first(void **state)
 {
-	static const uint64_t wanted[] = {2, 5, 4, 3, 1};
 	const char *const below = "/sys/fs/cgroup/memory/syslatency-1/syslatency-below";
 	struct undo_list list = {0};
-	char line[64], path[PATH_MAX];
+	char line[64], path[PATH_MAX], text[128];
 	struct knobs *knobs;
 	uint64_t ticks;
 	pid_t pid = fork();
@@ -162,10 +174,8 @@ static void processes_end_first_then_all_newest_first(void **state)
 	snprintf(path, sizeof(path), "group %s", below);
 	assert_int_equal(undo_list_add(&list, 4, path, NULL), 0);
 	assert_int_equal(undo_list_add(&list, 5, "write " KNOB " 22222", NULL), 0);
-	undone_count = 0;
-	assert_int_equal(undo_list_run(&list, 0, &noting, NULL), 0);
-	assert_int_equal(undone_count, ARRAY_SIZE(wanted));
-	assert_memory_equal(undone, wanted, sizeof(wanted));
+	assert_int_equal(run_noting(&list, 0, text, sizeof(text), NULL), 0);
+	assert_string_equal(text, "done 2\ndone 5\ndone 4\ndone 3\ndone 1\n");
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	assert_value(KNOB, "11111");
@@ -179,17 +189,18 @@ static void an_older_value_stands(void **state)
 	static const char msgmax[] = "/proc/sys/kernel/msgmax"; /* of the IPC namespace */
 	struct message message = {0};
 	struct undo_list list = {0};
+	char text[128];
 
 	machine_set_root(NULL);
 	if (unshare(CLONE_NEWIPC) < 0 || access(msgmax, W_OK) < 0)
 		SKIP_BECAUSE("a setting of the test's own needs root");
 	assert_int_equal(undo_list_add(&list, 1, "write /proc/sys/kernel/msgmax 4321", NULL), 0);
 	assert_int_equal(undo_list_add(&list, 2, "write /proc/sys/kernel/msgmax none", NULL), 0);
-	undone_count = 0;
-	assert_int_equal(undo_list_run(&list, 1, &noting, &message), -EINVAL);
+	assert_int_equal(run_noting(&list, 1, text, sizeof(text), &message), -EINVAL);
 	assert_non_null(strstr(message.text, msgmax));
-	assert_int_equal(undone_count, 0);
-	assert_int_equal(undo_list_run(&list, 0, &noting, NULL), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(run_noting(&list, 0, text, sizeof(text), NULL), 0);
+	assert_string_equal(text, "done 1\ndone 2\n");
 	assert_int_equal(undo_list_left(&list), 0);
 	assert_value(msgmax, "4321");
 	undo_list_clear(&list);
@@ -462,7 +473,7 @@ int main(void)
 		CASE(choices_and_values_that_are_read_otherwise),
 		CASE(groups_go),
 		CASE(refuses_places_of_others),
-		CASE(lines_survive_any_text),
+		CASE(lines_are_read_as_they_were_written),
 		CASE(processes_end_first_then_all_newest_first),
 		CASE(an_older_value_stands),
 		CASE(a_kill_is_undone_and_the_lock_given_on),
