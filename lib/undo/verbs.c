@@ -97,8 +97,17 @@ static int move_to_parent(const char *path, pid_t pid)
 	return machine_write(procs, text);
 }
 
+static int read_members(const char *path, char **ret_text)
+{
+	char procs[PATH_MAX];
+
+	if (snprintf(procs, sizeof(procs), "%s/cgroup.procs", path) >= (int)sizeof(procs))
+		return -ENAMETOOLONG;
+	return machine_read(procs, ret_text, NULL);
+}
+
 /* Only a process that is still in the group after its pidfd was taken is a member. */
-static int end_member(const char *path, const char *procs, pid_t pid)
+static int end_member(const char *path, pid_t pid)
 {
 	uint64_t start_ticks;
 	int pidfd = -1, result = 0;
@@ -107,7 +116,7 @@ static int end_member(const char *path, const char *procs, pid_t pid)
 	if (process_start_ticks(pid, &start_ticks) < 0 ||
 	    process_open(pid, start_ticks, &pidfd) < 0)
 		return 0;
-	if (machine_read(procs, &again, NULL) == 0) {
+	if (read_members(path, &again) == 0) {
 		if (lists_pid(again, pid))
 			result = process_kill(pid, start_ticks, pidfd);
 		free(again);
@@ -119,17 +128,14 @@ static int end_member(const char *path, const char *procs, pid_t pid)
 
 static int end_own_members(const char *path, pid_t spare, struct message *message)
 {
-	char procs[PATH_MAX], *text, *at, *line;
+	char *text, *at, *line;
 	int result, first = 0;
 
-	result = snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	if (result >= (int)sizeof(procs))
-		return message_set_errno(message, -ENAMETOOLONG, "%s", path);
-	result = machine_read(procs, &text, NULL);
+	result = read_members(path, &text);
 	if (result < 0)
 		return result == -ENOENT || result == -ENODEV
 			       ? 0
-			       : message_set_errno(message, result, "%s", procs);
+			       : message_set_errno(message, result, "members of group %s", path);
 	at = text;
 	while ((line = strsep(&at, "\n"))) {
 		pid_t pid = (pid_t)strtol(line, NULL, 10);
@@ -139,7 +145,7 @@ static int end_own_members(const char *path, pid_t spare, struct message *messag
 		if (pid == spare || pid == getpid())
 			result = move_to_parent(path, pid);
 		else
-			result = end_member(path, procs, pid);
+			result = end_member(path, pid);
 		if (result < 0 && first == 0)
 			first = message_set_errno(message, result, "process %d in group %s",
 						  (int)pid, path);
@@ -205,17 +211,6 @@ static int remove_once(const char *path, pid_t spare, struct message *message)
 	return -errno;
 }
 
-static pid_t first_member(const char *path)
-{
-	char procs[PATH_MAX];
-	int64_t pid;
-
-	if (snprintf(procs, sizeof(procs), "%s/cgroup.procs", path) >= (int)sizeof(procs) ||
-	    machine_read_int64(procs, &pid) < 0)
-		return 0;
-	return (pid_t)pid;
-}
-
 static int empty_group(struct undo_record *record, const struct undo_context *context,
 		       struct message *message)
 {
@@ -228,7 +223,7 @@ static int remove_group(struct undo_record *record, const struct undo_context *c
 {
 	int64_t deadline_ns = deadline(context, BUSY_NS);
 	const char *path = record->fields[0];
-	pid_t member;
+	char *members;
 	int result;
 
 	for (;;) {
@@ -240,11 +235,15 @@ static int remove_group(struct undo_record *record, const struct undo_context *c
 		end_members(path, context->program, NULL);
 		clock_sleep_for(RETRY_NS);
 	}
-	member = first_member(path);
-	if (member > 0)
-		return message_set(message, result,
-				   "cannot remove group %s: process %d is still in it", path,
-				   (int)member);
+	if (read_members(path, &members) == 0) {
+		long first = strtol(members, NULL, 10);
+
+		free(members);
+		if (first > 0)
+			return message_set(message, result,
+					   "cannot remove group %s: process %ld is still in it",
+					   path, first);
+	}
 	return message_set_errno(message, result, "cannot remove group %s", path);
 }
 
