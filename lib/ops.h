@@ -3,7 +3,7 @@
 #define OPS_H
 
 /*
- * The contracts of the five plugin kinds. A plugin is one file that ends in a const ops struct
+ * The contracts of the plugin kinds. A plugin is one file that ends in a const ops struct
  * named <kind>_<name> (measure_wakeup, load_swap, backend_shm...) and one word in the Meson list of
  * its folder; the tables below are generated from those lists.
  */
@@ -23,6 +23,7 @@
 #include "record/variant.h"
 #include "sys/cgroup.h"
 
+struct arm_set;
 struct comparison_report;
 struct knobs;
 struct record;
@@ -284,12 +285,58 @@ struct report_ops {
 	int (*compare)(FILE *stream, const struct comparison_report *report);
 };
 
+/* ---- export: runs in the format of another tool; linked by syslat alone ---- */
+
+enum export_flags {
+	EXPORT_ONE_METRIC = 1 << 0, /* a file holds one metric: one is chosen where none is named */
+};
+
+struct export_settings {
+	const char *const *metrics; /* NULL-terminated: of formats that take some; never empty */
+	const char *commit;	    /* NULL: as the kernel's release tells */
+	const char *branch, *origin;
+	bool include_invalid;
+};
+
+struct export_ops {
+	const char *name, *summary;
+	unsigned int flags; /* enum export_flags */
+	/* compare/arms.h. -EINVAL: cannot be said in this format, with the reason. */
+	int (*write)(FILE *stream, const struct arm_set *set,
+		     const struct export_settings *settings, struct message *message);
+};
+
+/* ---- import: results of another tool as records; linked by syslat alone ---- */
+
+struct import_settings {
+	const char *arm, *kernel, *machine; /* NULL: "imported", unknown */
+	const char *started;		    /* RFC 3339; NULL: the file's time */
+	const char *benchmark;		    /* NULL: the tool's name */
+	const char *metric, *unit;	    /* of plain numbers; NULL: "value", "" */
+};
+
+struct import_list {
+	struct record **records;
+	size_t count, capacity;
+};
+
+struct import_ops {
+	const char *name, *summary;
+	/* Is the text of this tool? */
+	bool (*knows)(const char *text);
+	/* Appends records without id's to the list (imports/import.h). -EINVAL with the line. */
+	int (*read)(const char *text, const struct import_settings *settings,
+		    struct import_list *list, struct message *message);
+};
+
 /* Generated tables, NULL-terminated. */
 extern const struct measure_ops *const measures[];
 extern const struct load_ops *const loads[];
 extern const struct backend_ops *const backends[];
 extern const struct cause_ops *const causes[];
 extern const struct report_ops *const reports[];
+extern const struct export_ops *const exports[];
+extern const struct import_ops *const imports[]; /* the most particular first */
 
 const struct measure_ops *measure_find(const char *name);
 const struct load_ops *load_find(const char *name);
@@ -309,5 +356,7 @@ const struct backend_ops *backend_find(const char *name);
    order of "auto", by calling again with what it gave. NULL: none is left. */
 const struct backend_ops *backend_preferred(unsigned int flags, int below);
 const struct report_ops *report_find(const char *name);
+const struct export_ops *export_find(const char *name);
+const struct import_ops *import_find(const char *name);
 
 #endif

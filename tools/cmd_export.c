@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "command.h"
-#include "history/export.h"
+#include "exports/export.h"
 
 #define NAME "export"
 #define METRICS_MOST 64
@@ -21,8 +21,10 @@ struct settings {
 
 #define AT(member) .offset = offsetof(struct settings, member)
 
+static char format_help[256]; /* filled from the table */
+
 static const struct option_row rows[] = {
-	{OPTION_STRING, 'f', "format", "NAME", "csv, ministat, gobench, kcidb, otava", AT(format)},
+	{OPTION_STRING, 'f', "format", "NAME", format_help, AT(format)},
 	{OPTION_STRING, 'o', "output", "FILE", "where to write (default: standard output)",
 	 AT(output)},
 	{OPTION_STRING, 0, "metric", "LIST",
@@ -148,15 +150,15 @@ static int export(const struct settings *settings, char *const *operands, size_t
 
 	if (!ops)
 		return message_set(message, -EINVAL,
-				   "--format %s: csv, ministat, gobench, kcidb or otava is wanted",
-				   settings->format);
+				   "--format %s: one of %s is wanted", settings->format,
+				   format_help);
 	error = arm_set_read(operands, count, 1, &set, message);
 	if (error)
 		return error == -EINVAL ? -EBADMSG : error;
 	if (settings->metric)
 		error = split_metrics(settings->metric, &metrics, message);
 	else
-		find_metrics(set, ops == &export_ministat, &metrics);
+		find_metrics(set, ops->flags & EXPORT_ONE_METRIC, &metrics);
 	if (!error)
 		error = choose_arm(set, settings->arm, message);
 	arms = set->count;
@@ -188,6 +190,7 @@ static int run_export(int argc, char **argv)
 	struct message message = {""};
 	int first = argc, status, error;
 
+	PLUGIN_NAMES(exports, format_help);
 	if (!command_parse(&page, &settings, argc, argv, &first, &status))
 		return status;
 	if (!settings.format) {

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "command.h"
-#include "history/import.h"
+#include "imports/import.h"
 #include "history/reader.h"
 #include "record/store.h"
 
@@ -25,11 +25,12 @@ struct settings {
 
 #define AT(member) .offset = offsetof(struct settings, member)
 
+static char format_help[256]; /* filled from the table */
+
 static const struct option_row rows[] = {
 	{OPTION_STRING, 'o', "output", "DIR", "folder for the records; a new or an empty one",
 	 AT(output)},
-	{OPTION_STRING, 'f', "format", "NAME",
-	 "ministat, igt, cyclictest, rtla (default: as the text looks)", AT(format)},
+	{OPTION_STRING, 'f', "format", "NAME", format_help, AT(format)},
 	{OPTION_STRING, 0, "arm", "NAME", "what was measured (imported)", AT(import.arm)},
 	{OPTION_STRING, 0, "benchmark", "NAME", "what measured it (the tool's name)",
 	 AT(import.benchmark)},
@@ -66,6 +67,7 @@ static int import_file(const struct settings *settings, const char *path, struct
 
 static int check(const struct settings *settings, struct message *message)
 {
+	char known[256];
 	int64_t us;
 
 	if (!settings->output)
@@ -76,15 +78,9 @@ static int check(const struct settings *settings, struct message *message)
 	if (settings->import.machine && strlen(settings->import.machine) > 16)
 		return message_set(message, -EINVAL, "--machine %s: 16 letters at most",
 				   settings->import.machine);
-	for (size_t i = 0; settings->format; i++) {
-		if (!imports[i])
-			return message_set(message, -EINVAL,
-					   "--format %s: ministat, igt, cyclictest or rtla is "
-					   "wanted",
-					   settings->format);
-		if (strcmp(imports[i]->name, settings->format) == 0)
-			break;
-	}
+	if (settings->format && !import_find(settings->format))
+		return message_set(message, -EINVAL, "--format %s: one of %s is wanted",
+				   settings->format, PLUGIN_NAMES(imports, known));
 	return 0;
 }
 
@@ -130,7 +126,10 @@ static int run_import(int argc, char **argv)
 	struct settings settings = {.format = NULL};
 	struct message message = {""};
 	int first = argc, status, error;
+	char known[256];
 
+	snprintf(format_help, sizeof(format_help), "%.200s (default: as the text looks)",
+		 PLUGIN_NAMES(imports, known));
 	if (!command_parse(&page, &settings, argc, argv, &first, &status))
 		return status;
 	if (check(&settings, &message) < 0) {

@@ -10,7 +10,7 @@
 #include "base/exit.h"
 #include "base/file.h"
 #include "command.h"
-#include "history/export.h"
+#include "exports/export.h"
 #include "history_options.h"
 
 /* syslat history export: every value as CSV, a line each; syslat export has the other formats. */

@@ -23,19 +23,6 @@
 
 /* --- words --- */
 
-void commit_of_release(const char *release, char *buffer, size_t size)
-{
-	for (const char *at = release; (at = strstr(at, "-g")); at++) {
-		size_t digits = strspn(at + 2, "0123456789abcdef");
-
-		if (digits >= 7 && digits <= 40 && !isalnum((unsigned char)at[2 + digits])) {
-			snprintf(buffer, size, "%.*s", (int)digits, at + 2);
-			return;
-		}
-	}
-	snprintf(buffer, size, "%s", *release ? release : "unknown");
-}
-
 int time_parse_rfc3339(const char *text, int64_t *ret_us)
 {
 	struct tm tm = {.tm_isdst = 0};

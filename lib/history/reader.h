@@ -68,9 +68,6 @@ void run_list_free(struct run_list *list);
 /* Sorts out ids that occur twice: -EEXIST, or drops the second when it is the same. */
 int run_list_drop_duplicates(struct run_list *list, struct message *message);
 
-/* "...-g0123456789ab..." of a kernel release gives the hash; else the release itself. */
-void commit_of_release(const char *release, char *buffer, size_t size);
-
 /* RFC 3339 to microseconds since 1970; -EINVAL. */
 int time_parse_rfc3339(const char *text, int64_t *ret_us);
 

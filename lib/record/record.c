@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/record.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -150,4 +151,17 @@ void record_note(struct record *record, const char *format, ...)
 	va_start(arguments, format);
 	append_text(&record->notes, format, arguments);
 	va_end(arguments);
+}
+
+void commit_of_release(const char *release, char *buffer, size_t size)
+{
+	for (const char *at = release; (at = strstr(at, "-g")); at++) {
+		size_t digits = strspn(at + 2, "0123456789abcdef");
+
+		if (digits >= 7 && digits <= 40 && !isalnum((unsigned char)at[2 + digits])) {
+			snprintf(buffer, size, "%.*s", (int)digits, at + 2);
+			return;
+		}
+	}
+	snprintf(buffer, size, "%s", *release ? release : "unknown");
 }

@@ -113,6 +113,9 @@ void record_note(struct record *record, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 const char *verdict_name(enum verdict verdict);
 
+/* "...-g0123456789ab..." of a kernel release gives the hash; else the release itself. */
+void commit_of_release(const char *release, char *buffer, size_t size);
+
 /*
  * One metric of a record by name: mean, max, min, p50, p90, p99, p99.9, p99.99, stddev, igt-mean,
  * igt-max, "thp-mean"-like prefixes are not used; else a key of "metrics" or a dotted path to a

@@ -29,7 +29,7 @@ for t in r[\"tests\"]:
 one_line_error "kcidb: an origin that is none" 2 "small letters" syslat export -f kcidb --origin "My CI" e
 expect "otava: a time, a commit, metrics" 0 "^2023-11-14T22:13:20.000Z,100000000000,,0000000000abc000,gem_syslatency,arm0,[0-9.]+$" syslat export -f otava --metric mean e
 check "-o FILE" bash -c "syslat export -f csv -o out.csv e && test \$(wc -l <out.csv) -eq 41"
-one_line_error "an unknown format" 2 "csv, ministat, gobench, kcidb or otava" syslat export -f xml e
+one_line_error "an unknown format" 2 "csv, ministat, gobench, kcidb, otava" syslat export -f xml e
 one_line_error "no format" 2 "--format NAME" syslat export e
 one_line_error "nothing there" 1 "missing" syslat export -f csv missing
 

@@ -20,7 +20,7 @@ floor sys
 floor record
 floor judge explain compare
 below="ops.h $below"
-plugins="measures loads backends causes reports"
+plugins="measures loads backends causes reports exports imports"
 ground=$below
 # shellcheck disable=SC2086
 floor $plugins
@@ -55,7 +55,7 @@ done
 
 # A plugin is one file, or a few with its name as prefix (i915.c, i915_engines.c); files without a
 # plugin's name in front are shared helpers of the room (drm_node.c).
-for room in measures loads backends causes reports; do
+for room in $plugins; do
 	names=$(sed -n "s/.*_names += \[\(.*\)\].*/\1/p" lib/"$room"/meson.build | tr -d "' " | tr ',' '\n')
 	plugin_of() {
 		local name

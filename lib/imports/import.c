@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "history/import.h"
+#include "imports/import.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/random.h"
-#include "history/import_internal.h"
 
 struct record *import_new(struct import_list *list, const struct import_settings *settings,
 			  const char *benchmark)
@@ -69,58 +68,6 @@ void import_list_free(struct import_list *list)
 	*list = (struct import_list){.records = NULL};
 }
 
-/* --- plain numbers, one a line, as ministat takes them --- */
-
-static bool knows_values(const char *text)
-{
-	const char *after;
-	double value;
-
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-		text += strspn(text, " \t\r");
-		if (*text != '#' && *text != '\n' && *text)
-			return parse_number(text, text + strlen(text), &after, &value) == 0;
-	}
-	return false;
-}
-
-static int read_values(const char *text, const struct import_settings *settings,
-		       struct import_list *list, struct message *message)
-{
-	size_t line = 0;
-
-	while (*text) {
-		const char *end = text + strcspn(text, "\n"), *after;
-		double value;
-
-		line++;
-		text += strspn(text, " \t\r");
-		if (text < end && *text != '#') {
-			struct record *record;
-
-			if (parse_number(text, end, &after, &value) ||
-			    (after < end && !strchr(" \t\r#", *after)))
-				return message_set(message, -EINVAL,
-						   "line %zu: \"%.*s\" is not a finite number",
-						   line, (int)strcspn(text, " \t\r\n"), text);
-			record = import_new(list, settings, "values");
-			if (!record ||
-			    import_metric(record, settings->metric ? settings->metric : "value",
-					  value, settings->unit ? settings->unit : ""))
-				return -ENOMEM;
-		}
-		text = *end ? end + 1 : end;
-	}
-	return 0;
-}
-
-static const struct import_ops import_values = {"ministat", "numbers, one a line", knows_values,
-						read_values};
-
-const struct import_ops *const imports[] = {
-	&import_rtla, &import_cyclictest, &import_igt, &import_values, NULL,
-};
-
 /* The same file gives the same ids (version 8 of RFC 9562: free form). */
 static void make_id(struct record *record, const char *text, size_t size, size_t number)
 {
@@ -141,22 +88,22 @@ int import_text(const char *name, const char *text, size_t size, const char *for
 {
 	size_t before = list->count;
 	struct message why = {""};
-	int error = -EINVAL;
-	size_t i = 0;
+	char known[256];
+	int error;
+	const struct import_ops *ops = format ? import_find(format) : NULL;
 
 	if (strlen(text) != size)
 		return message_set(message, -EINVAL, "%s: holds zero bytes: no text", name);
-	while (imports[i] &&
-	       (format ? strcmp(imports[i]->name, format) != 0 : !imports[i]->knows(text)))
-		i++;
-	if (!imports[i])
+	for (size_t i = 0; !format && !ops && imports[i]; i++)
+		if (imports[i]->knows(text))
+			ops = imports[i];
+	if (!ops)
 		return message_set(message, -EINVAL,
-				   "%s: neither numbers nor output of IGT's gem_syslatency -f, "
-				   "cyclictest or rtla that is known",
-				   name);
-	error = imports[i]->read(text, settings, list, &why);
+				   "%s: neither numbers nor output of a tool that is known (%s)",
+				   name, PLUGIN_NAMES(imports, known));
+	error = ops->read(text, settings, list, &why);
 	if (!error && list->count == before)
-		error = message_set(&why, -ENODATA, "no results (%s)", imports[i]->name);
+		error = message_set(&why, -ENODATA, "no results (%s)", ops->name);
 	for (size_t k = before; k < list->count && !error; k++)
 		make_id(list->records[k], text, size, k - before);
 	if (error)

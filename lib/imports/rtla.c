@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history/import_internal.h"
+#include "imports/bins.h"
 
 /*
  * rtla timerlat hist: "# RTLA timerlat histogram", a line that names the columns
@@ -133,5 +133,9 @@ static int read_runs(const char *text, const struct import_settings *settings,
 	return error;
 }
 
-const struct import_ops import_rtla = {"rtla", "histograms of rtla timerlat and osnoise", knows,
-				       read_runs};
+const struct import_ops import_rtla = {
+	.name = "rtla",
+	.summary = "histograms of rtla timerlat and osnoise",
+	.knows = knows,
+	.read = read_runs,
+};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "history/import_internal.h"
+#include "imports/bins.h"
 
 #define BINS_MOST 10000000 /* ten seconds */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history/import_internal.h"
+#include "imports/bins.h"
 
 /*
  * cyclictest: its histogram (-h, --histofall) "000012 000345 000001" with a column a thread and
@@ -121,5 +121,9 @@ static int read_runs(const char *text, const struct import_settings *settings,
 						: read_threads(text, settings, list, message);
 }
 
-const struct import_ops import_cyclictest = {"cyclictest", "histograms or lines of cyclictest",
-					     knows, read_runs};
+const struct import_ops import_cyclictest = {
+	.name = "cyclictest",
+	.summary = "histograms or lines of cyclictest",
+	.knows = knows,
+	.read = read_runs,
+};

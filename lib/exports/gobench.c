@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "history/export.h"
+#include "exports/export.h"
 
 /*
  * Go benchmark text (golang.org/design/14313-benchmark-format), which benchstat reads: a line a
@@ -102,5 +102,8 @@ static int write_gobench(FILE *stream, const struct arm_set *set,
 	return 0;
 }
 
-const struct export_ops export_gobench = {"gobench", "Go benchmark text, for benchstat",
-					  write_gobench};
+const struct export_ops export_gobench = {
+	.name = "gobench",
+	.summary = "Go benchmark text, for benchstat",
+	.write = write_gobench,
+};

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/array.h"
-#include "history/export.h"
+#include "exports/export.h"
 
 /* One line a run, for spreadsheets and data frames (RFC 4180); plain values have an arm alone. */
 
@@ -97,5 +97,8 @@ static int write_csv(FILE *stream, const struct arm_set *set,
 	return 0;
 }
 
-const struct export_ops export_csv = {"csv", "a line a run, for spreadsheets and data frames",
-				      write_csv};
+const struct export_ops export_csv = {
+	.name = "csv",
+	.summary = "a line a run, for spreadsheets and data frames",
+	.write = write_csv,
+};

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "history/export.h"
+#include "exports/export.h"
 
 /* One value a line of one arm and one metric, as ministat reads it. */
 static int write_ministat(FILE *stream, const struct arm_set *set,
@@ -41,5 +41,9 @@ static int write_ministat(FILE *stream, const struct arm_set *set,
 	return 0;
 }
 
-const struct export_ops export_ministat = {"ministat", "a value a line, of one arm and metric",
-					   write_ministat};
+const struct export_ops export_ministat = {
+	.name = "ministat",
+	.summary = "a value a line, of one arm and metric",
+	.flags = EXPORT_ONE_METRIC,
+	.write = write_ministat,
+};

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/array.h"
-#include "history/export.h"
+#include "exports/export.h"
 
 /* CSV as Apache Otava's importer takes it: a time, attributes, a column a metric; a line a run. */
 static int write_otava(FILE *stream, const struct arm_set *set,
@@ -48,4 +48,8 @@ static int write_otava(FILE *stream, const struct arm_set *set,
 	return 0;
 }
 
-const struct export_ops export_otava = {"otava", "CSV for Apache Otava", write_otava};
+const struct export_ops export_otava = {
+	.name = "otava",
+	.summary = "CSV for Apache Otava",
+	.write = write_otava,
+};

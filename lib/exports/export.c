@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "history/export.h"
+#include "exports/export.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "history/reader.h"
-
-const struct export_ops *const exports[] = {
-	&export_csv, &export_ministat, &export_gobench, &export_kcidb, &export_otava, NULL,
-};
-
-const struct export_ops *export_find(const char *name)
-{
-	for (size_t i = 0; exports[i]; i++)
-		if (strcmp(exports[i]->name, name) == 0)
-			return exports[i];
-	return NULL;
-}
 
 bool export_takes(const struct record *record, const struct export_settings *settings)
 {

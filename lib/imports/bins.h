@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HISTORY_IMPORT_INTERNAL_H
-#define HISTORY_IMPORT_INTERNAL_H
+#ifndef IMPORTS_BINS_H
+#define IMPORTS_BINS_H
 
-#include "history/import.h"
-
-/* The formats, one file each. */
-extern const struct import_ops import_igt, import_cyclictest, import_rtla;
+#include "imports/import.h"
 
 /*
  * A histogram of whole microseconds as a run's latency: moments and percentiles are those of the

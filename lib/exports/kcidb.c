@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "history/export.h"
+#include "exports/export.h"
 
 /*
  * KCIDB, schema 5.0 (github.com/kernelci/kcidb-io): a checkout and a build for each kernel, and,
@@ -171,4 +171,8 @@ static int write_kcidb(FILE *stream, const struct arm_set *set,
 	return error;
 }
 
-const struct export_ops export_kcidb = {"kcidb", "KCIDB JSON, schema 5.0", write_kcidb};
+const struct export_ops export_kcidb = {
+	.name = "kcidb",
+	.summary = "KCIDB JSON, schema 5.0",
+	.write = write_kcidb,
+};

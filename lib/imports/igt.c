@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "history/import_internal.h"
+#include "imports/import.h"
 
 /*
  * IGT's gem_syslatency: its usual line, "gem_syslatency: cycles=C, latency mean=Mus max=Xus", as
@@ -38,4 +38,9 @@ static int read_runs(const char *text, const struct import_settings *settings,
 	return 0;
 }
 
-const struct import_ops import_igt = {"igt", "lines of IGT's gem_syslatency", knows, read_runs};
+const struct import_ops import_igt = {
+	.name = "igt",
+	.summary = "lines of IGT's gem_syslatency",
+	.knows = knows,
+	.read = read_runs,
+};
