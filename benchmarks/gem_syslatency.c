@@ -336,6 +336,7 @@ int main(int argc, char **argv)
 	struct message message = {""}, left;
 	int first, error, code;
 
+	gem_syslatency_options();
 	settings.run.pure_drop_in = only_igt_flags(argc, argv);
 	if (!benchmark_begin(&gem_syslatency, &settings, argc, argv, &first, &code))
 		return code;

@@ -31,7 +31,7 @@ int gem_syslatency_add_load(struct run_settings *run, const char *word, size_t l
 	ops = load_find(name);
 	if (!ops)
 		return message_set(message, -EINVAL, "--load: there is no load '%s': one of %s",
-				   name, PLUGIN_NAMES(loads, known));
+				   name, plugin_names(PLUGINS(loads), known, sizeof(known)));
 	for (size_t i = 0; i < run->load_count; i++)
 		if (run->loads[i] == ops) {
 			run->load_sizes[i] = equals ? size : run->load_sizes[i];
@@ -66,7 +66,7 @@ static int option_measure(void *data, const char *argument, struct message *mess
 	*measure = measure_find(argument);
 	if (!*measure)
 		return message_set(message, -EINVAL, "--measure: '%s' is none of %s", argument,
-				   PLUGIN_NAMES(measures, known));
+				   plugin_names(PLUGINS(measures), known, sizeof(known)));
 	return 0;
 }
 
@@ -109,7 +109,10 @@ static const char *const counters_choices[] = {"on", "off", NULL};
 #define AT(member) .offset = offsetof(struct settings, member)
 #define LONGEST_NS INT64_MAX
 
-static const struct option_row rows[] = {
+/* Filled from the tables of plugins. */
+static char measure_help[128], load_help[192], backend_help[192];
+
+static const struct option_row measuring[] = {
 	{.kind = OPTION_SECTION, .long_name = "As in IGT's gem_syslatency"},
 	{.kind = OPTION_DURATION,
 	 .short_name = 't',
@@ -156,7 +159,7 @@ static const struct option_row rows[] = {
 	 .long_name = "measure",
 	 .argument = "NAME",
 	 .call = option_measure,
-	 .help = "wakeup (timer expiry to running) or thp"},
+	 .help = measure_help},
 	{.kind = OPTION_DURATION,
 	 .long_name = "interval",
 	 .argument = "TIME",
@@ -215,18 +218,20 @@ static const struct option_row rows[] = {
 	 .maximum = INT64_MAX,
 	 .given_offset = offsetof(struct settings, seed_given),
 	 .help = "seed of intervals and loads (default: fresh, recorded)"},
+};
 
+static const struct option_row loading[] = {
 	{.kind = OPTION_SECTION, .long_name = "Loads"},
 	{.kind = OPTION_CALL,
 	 .long_name = "load",
 	 .argument = "LIST",
 	 .call = option_load,
-	 .help = "gem, file-cache, thp, swap, null; with a size: swap=1400M (% is of the limit)"},
+	 .help = load_help},
 	{.kind = OPTION_STRING,
 	 .long_name = "backend",
 	 .argument = "NAME",
 	 AT(backend),
-	 .help = "where gem buffers come from: auto, i915, drm-dumb, shm; implies --load gem"},
+	 .help = backend_help},
 	BENCHMARK_DEVICE_ROW(run.backend_settings.device),
 	{.kind = OPTION_CHOICE,
 	 .long_name = "variant",
@@ -246,12 +251,9 @@ static const struct option_row rows[] = {
 	 AT(load_rates),
 	 .help = "offer the loads fixed operations a second: 50, or gem=20,thp=50 (default: as fast "
 		 "as they can)"},
-	{.kind = OPTION_STRING,
-	 .long_name = "file-cache-dir",
-	 .argument = "DIR",
-	 AT(run.file_cache_directory),
-	 .help = "what file-cache reads (default /)"},
+};
 
+static const struct option_row rest[] = {
 	{.kind = OPTION_SECTION, .long_name = "Pressure"},
 	{.kind = OPTION_CHOICE,
 	 .long_name = "scope",
@@ -331,11 +333,41 @@ static const struct option_row rows[] = {
 	BENCHMARK_PROGRESS_ROW(progress),
 };
 
-const struct benchmark gem_syslatency = {
+#define ROWS_MOST 256
+
+static struct option_row rows[ROWS_MOST];
+
+struct benchmark gem_syslatency = {
 	.name = "gem_syslatency",
 	.usage = "gem_syslatency [-1bimn] [-t TIME] [-r US] [-f N] [options]",
 	.about = "Measures how late the system wakes its tasks (wakeup), or how long a huge page "
 		 "takes (thp), while memory is under load and pinned buffers hold it.",
 	.rows = rows,
-	.row_count = ARRAY_SIZE(rows),
 };
+
+static size_t append(const struct option_row *more, size_t count, size_t used)
+{
+	for (size_t i = 0; i < count && used < ROWS_MOST; i++)
+		rows[used++] = more[i];
+	return used;
+}
+
+void gem_syslatency_options(void)
+{
+	char names[128];
+	size_t used = append(measuring, ARRAY_SIZE(measuring), 0);
+
+	snprintf(measure_help, sizeof(measure_help), "what is timed: %s",
+		 plugin_names(PLUGINS(measures), names, sizeof(names)));
+	snprintf(load_help, sizeof(load_help), "%s; with a size: swap=1400M (%% is of the limit)",
+		 plugin_names(PLUGINS(loads), names, sizeof(names)));
+	snprintf(backend_help, sizeof(backend_help),
+		 "where gem buffers come from: auto, %s; implies --load gem",
+		 plugin_names(PLUGINS(backends), names, sizeof(names)));
+	used = plugin_options(PLUGINS(measures), rows, used, ROWS_MOST);
+	used = append(loading, ARRAY_SIZE(loading), used);
+	used = plugin_options(PLUGINS(loads), rows, used, ROWS_MOST);
+	used = plugin_options(PLUGINS(backends), rows, used, ROWS_MOST);
+	used = append(rest, ARRAY_SIZE(rest), used);
+	gem_syslatency.row_count = plugin_options(PLUGINS(causes), rows, used, ROWS_MOST);
+}

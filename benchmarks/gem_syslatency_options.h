@@ -24,7 +24,9 @@ struct settings {
 	bool threads_given, interval_given, warmup_given, seed_given, priority_given;
 };
 
-extern const struct benchmark gem_syslatency;
+/* Its options are in it after gem_syslatency_options(): ours, and those of the plugins. */
+extern struct benchmark gem_syslatency;
+void gem_syslatency_options(void);
 
 /* Adds the load "@word" of @length bytes ("swap=1400M"), or gives the one that is there its size.
  */

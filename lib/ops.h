@@ -16,12 +16,26 @@
 
 #include "base/cpuset.h"
 #include "base/message.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "judge/claim.h"
 #include "explain/explain.h"
 #include "record/sampling.h"
 #include "record/variant.h"
 #include "sys/cgroup.h"
+
+/*
+ * What every ops struct begins with. Options are the plugin's own: rows that fill its own settings
+ * (option_row.settings), ended by an empty row; NULL: none. Parsing, help, man page and
+ * "settings.options" of the record come from them.
+ */
+#define PLUGIN_HEAD                 \
+	const char *name, *summary; \
+	const struct option_row *options
+
+struct plugin {
+	PLUGIN_HEAD;
+};
 
 struct arm_set;
 struct comparison_report;
@@ -81,7 +95,7 @@ enum backend_flags {
 };
 
 struct backend_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	unsigned int flags;    /* enum backend_flags */
 	const char *cure;      /* a command that helps where it cannot be opened; NULL: none */
 	int preference;	       /* "auto" takes the highest that opens; 0: only when named */
@@ -136,7 +150,6 @@ struct load_settings {
 				     traffic */
 	double rate_per_s; /* offered operations a second over the whole load; 0: as fast as it can
 			    */
-	const char *directory; /* file-cache */
 	struct cpu_list cpus;  /* gem: one worker a CPU */
 	bool in_memcg;	       /* the group of the scope was entered already */
 	uint64_t limit_bytes;  /* of that group; 0 none */
@@ -156,7 +169,7 @@ static inline bool load_stopping(const struct load *load)
 }
 
 struct load_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	unsigned int flags; /* enum load_flags of judge/claim.h */
 	char igt_flag;	    /* IGT's flag that asks for it ('b'); 0: none does */
 	const char *cure;   /* a command that helps where it cannot run; NULL: none is known */
@@ -209,7 +222,7 @@ struct measure_thread {
 };
 
 struct measure_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	unsigned int flags; /* enum measure_flags of judge/claim.h */
 	char igt_flag;	    /* IGT's flag that asks for it ('m'); 0: none does */
 	const char *cure;   /* a command that helps where it cannot measure; NULL: none is known */
@@ -251,7 +264,7 @@ struct cause_end {
 };
 
 struct cause_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	const char *cure; /* a command that helps where it cannot start; NULL: none is known */
 	/* -ENOTSUP, -EACCES...: what is missing and what would enable it in @message. */
 	int (*start)(const struct cause_settings *settings, void **ret_state,
@@ -277,7 +290,7 @@ enum report_flags {
 };
 
 struct report_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	unsigned int flags; /* enum report_flags */
 	/* NULL: not for single runs. -errno of the stream. */
 	int (*run)(FILE *stream, const struct record *record);
@@ -299,7 +312,7 @@ struct export_settings {
 };
 
 struct export_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	unsigned int flags; /* enum export_flags */
 	/* compare/arms.h. -EINVAL: cannot be said in this format, with the reason. */
 	int (*write)(FILE *stream, const struct arm_set *set,
@@ -321,7 +334,7 @@ struct import_list {
 };
 
 struct import_ops {
-	const char *name, *summary;
+	PLUGIN_HEAD;
 	/* Is the text of this tool? */
 	bool (*knows)(const char *text);
 	/* Appends records without id's to the list (imports/import.h). -EINVAL with the line. */
@@ -340,10 +353,14 @@ extern const struct import_ops *const imports[]; /* the most particular first */
 
 const struct measure_ops *measure_find(const char *name);
 const struct load_ops *load_find(const char *name);
-/* "gem, swap": the names of a table of plugins, into @buffer; returns it. */
-const char *plugin_names(const void *const *table, char *buffer, size_t size);
-#define PLUGIN_NAMES(table, buffer) \
-	plugin_names((const void *const *)(table), buffer, sizeof(buffer))
+/* One of the tables, whatever its kind. */
+#define PLUGINS(table) ((const struct plugin *const *)(const void *)(table))
+
+/* "gem, swap": the names of a table, into @buffer; returns it. */
+const char *plugin_names(const struct plugin *const *table, char *buffer, size_t size);
+/* Appends the options of a table to @rows; returns how many there are then (@size at most). */
+size_t plugin_options(const struct plugin *const *table, struct option_row *rows, size_t used,
+		      size_t size);
 /* The first that has all bits of @flags; NULL: none has. */
 const struct measure_ops *measure_with(unsigned int flags);
 const struct load_ops *load_with(unsigned int flags);

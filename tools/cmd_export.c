@@ -174,13 +174,16 @@ static int export(const struct settings *settings, char *const *operands, size_t
 	return error;
 }
 
-static const struct command_page page = {
+#define ROWS_MOST 64
+
+static struct option_row all_rows[ROWS_MOST]; /* and those of the formats */
+
+static struct command_page page = {
 	.name = NAME,
 	.usage = "syslat export --format NAME [OPTION]... DIR|RECORD|FILE|-...",
 	.about = "Writes runs in the format of another tool. Failed, interrupted and "
 		 "invalid runs stay out.",
-	.rows = rows,
-	.row_count = ARRAY_SIZE(rows),
+	.rows = all_rows,
 	.wanted = "--format NAME and an experiment's folder or records are wanted",
 };
 
@@ -190,7 +193,9 @@ static int run_export(int argc, char **argv)
 	struct message message = {""};
 	int first = argc, status, error;
 
-	PLUGIN_NAMES(exports, format_help);
+	plugin_names(PLUGINS(exports), format_help, sizeof(format_help));
+	memcpy(all_rows, rows, sizeof(rows));
+	page.row_count = plugin_options(PLUGINS(exports), all_rows, ARRAY_SIZE(rows), ROWS_MOST);
 	if (!command_parse(&page, &settings, argc, argv, &first, &status))
 		return status;
 	if (!settings.format) {

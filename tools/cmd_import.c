@@ -80,7 +80,7 @@ static int check(const struct settings *settings, struct message *message)
 				   settings->import.machine);
 	if (settings->format && !import_find(settings->format))
 		return message_set(message, -EINVAL, "--format %s: one of %s is wanted",
-				   settings->format, PLUGIN_NAMES(imports, known));
+				   settings->format, plugin_names(PLUGINS(imports), known, sizeof(known)));
 	return 0;
 }
 
@@ -111,13 +111,16 @@ static int import(const struct settings *settings, char *const *operands, size_t
 	return error;
 }
 
-static const struct command_page page = {
+#define ROWS_MOST 64
+
+static struct option_row all_rows[ROWS_MOST]; /* and those of the formats */
+
+static struct command_page page = {
 	.name = NAME,
 	.usage = "syslat import -o DIR [OPTION]... FILE...",
 	.about = "Makes records of other tools' results, for syslat compare and syslat "
 		 "history add.",
-	.rows = rows,
-	.row_count = ARRAY_SIZE(rows),
+	.rows = all_rows,
 	.wanted = "nothing to import: give files",
 };
 
@@ -129,7 +132,9 @@ static int run_import(int argc, char **argv)
 	char known[256];
 
 	snprintf(format_help, sizeof(format_help), "%.200s (default: as the text looks)",
-		 PLUGIN_NAMES(imports, known));
+		 plugin_names(PLUGINS(imports), known, sizeof(known)));
+	memcpy(all_rows, rows, sizeof(rows));
+	page.row_count = plugin_options(PLUGINS(imports), all_rows, ARRAY_SIZE(rows), ROWS_MOST);
 	if (!command_parse(&page, &settings, argc, argv, &first, &status))
 		return status;
 	if (check(&settings, &message) < 0) {

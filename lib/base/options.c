@@ -147,6 +147,8 @@ static int apply(const struct option_row *row, void *settings, const char *argum
 	const char *name = name_of(row, buffer);
 	int error = 0;
 
+	if (row->settings)
+		settings = row->settings;
 	switch (row->kind) {
 	case OPTION_FLAG:
 		*(bool *)member(settings, row->offset) = true;
@@ -353,4 +355,26 @@ void options_help(FILE *stream, const char *usage, const char *about, const stru
 	}
 	fprintf(stream, "\n  -h, --help                show this help\n"
 			"      --version             show the version\n");
+}
+
+/* A line of text must begin with no request, and hold no escape. */
+static void print_man_text(FILE *stream, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", stream);
+	for (; *text; text++)
+		fputs(*text == '\\' ? "\\e" : (const char[]){*text, '\0'}, stream);
+	fputc('\n', stream);
+}
+
+void options_man(FILE *stream, const struct option_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		fprintf(stream, ".It Fl -%s", rows[i].long_name);
+		if (rows[i].argument)
+			fprintf(stream, rows[i].optional_argument ? " Ns Op = Ns Ar %s" : " Ar %s",
+				rows[i].argument);
+		fputc('\n', stream);
+		print_man_text(stream, rows[i].help);
+	}
 }

@@ -37,6 +37,9 @@ struct option_row {
 	int (*call)(void *settings, const char *argument, struct message *message);
 	int optional_argument; /* OPTION_CALL: "--explain" or "--explain=10" (NULL argument) */
 	size_t given_offset;   /* offset of a bool set when the option was given; 0: none */
+	/* What the offsets are of; NULL: the settings that options_parse() is given. For tables of
+	   rows from several owners. */
+	void *settings;
 };
 
 #define OPTIONS_HELP 1	  /* options_parse returned because of -h or --help */
@@ -55,5 +58,8 @@ int options_parse(const struct option_row *rows, size_t count, void *settings, i
 /* Writes @usage, @about and the rows, 80 columns. */
 void options_help(FILE *stream, const char *usage, const char *about, const struct option_row *rows,
 		  size_t count);
+
+/* The rows as items of a list of mdoc(7), for a man page. */
+void options_man(FILE *stream, const struct option_row *rows, size_t count);
 
 #endif

@@ -100,7 +100,7 @@ int import_text(const char *name, const char *text, size_t size, const char *for
 	if (!ops)
 		return message_set(message, -EINVAL,
 				   "%s: neither numbers nor output of a tool that is known (%s)",
-				   name, PLUGIN_NAMES(imports, known));
+				   name, plugin_names(PLUGINS(imports), known, sizeof(known)));
 	error = ops->read(text, settings, list, &why);
 	if (!error && list->count == before)
 		error = message_set(&why, -ENODATA, "no results (%s)", ops->name);

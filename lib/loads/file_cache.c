@@ -305,9 +305,22 @@ static int pass(struct file_cache *cache)
 	return 0;
 }
 
+static struct {
+	const char *directory;
+} own; /* NULL: / */
+
+static const struct option_row file_cache_options[] = {
+	{.kind = OPTION_STRING,
+	 .long_name = "file-cache-dir",
+	 .argument = "DIR",
+	 .settings = &own,
+	 .help = "what file-cache reads (default /)"},
+	{0},
+};
+
 static int file_cache_check(const struct load_settings *settings, struct message *message)
 {
-	const char *directory = settings->directory ? settings->directory : "/";
+	const char *directory = own.directory ? own.directory : "/";
 	struct stat status;
 
 	if (stat(directory, &status) < 0)
@@ -325,7 +338,7 @@ static int file_cache_run(struct load *load)
 	const struct load_settings *settings = &load->settings;
 	struct file_cache cache = {
 		.load = load,
-		.directory = settings->directory ? settings->directory : "/",
+		.directory = own.directory ? own.directory : "/",
 		.own = {-1, -1, -1, -1, -1, -1, -1, -1},
 	};
 	int error = 0;
@@ -352,6 +365,7 @@ static int file_cache_run(struct load *load)
 const struct load_ops load_file_cache = {
 	.name = "file-cache",
 	.summary = "reads a file tree through the page cache (--file-cache-dir, default /)",
+	.options = file_cache_options,
 	.flags = LOAD_FILLS_CACHE | LOAD_REACHES_LIMIT,
 	.igt_flag = 'b',
 	.extra_names = file_cache_extras,

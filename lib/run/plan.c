@@ -131,7 +131,6 @@ static int decide_loads(const struct run_settings *settings, const struct machin
 			.backend_settings = settings->backend_settings,
 			.footprint_bytes = plan->footprint_bytes,
 			.rate_per_s = settings->load_rates_per_s[i],
-			.directory = settings->file_cache_directory,
 			.cpus = settings->cpus,
 			.in_memcg = plan->memcg,
 			.limit_bytes = plan->nominal_limit_bytes,

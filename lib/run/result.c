@@ -294,12 +294,55 @@ static void fill_throttling(struct run *run)
 			(unsigned long long)gaps, (long long)(total_ns / NS_PER_MS));
 }
 
+static json_t *option_value(const struct option_row *row)
+{
+	const char *at = (const char *)row->settings + row->offset;
+	const struct size_value *size = (const struct size_value *)(const void *)at;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		return *at ? json_true() : NULL;
+	case OPTION_INT:
+	case OPTION_DURATION:
+		return *(const int64_t *)(const void *)at
+			       ? json_integer(*(const int64_t *)(const void *)at)
+			       : NULL;
+	case OPTION_DOUBLE:
+		return *(const double *)(const void *)at
+			       ? json_number_or_null(*(const double *)(const void *)at)
+			       : NULL;
+	case OPTION_SIZE:
+		return size->is_percent ? json_pack("{s:f}", "percent", size->percent)
+		       : size->bytes    ? json_integer((json_int_t)size->bytes)
+				        : NULL;
+	case OPTION_STRING:
+	case OPTION_CHOICE:
+		return *(const char *const *)(const void *)at
+			       ? json_string_or_null(*(const char *const *)(const void *)at)
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* A plugin's own options that are set, durations in nanoseconds. */
+static void put_options(json_t *object, const struct option_row *rows)
+{
+	for (const struct option_row *row = rows; row && row->long_name; row++) {
+		json_t *value = option_value(row);
+
+		if (value)
+			json_put(object, row->long_name, value);
+	}
+}
+
 /* The options as data: what must agree before two records may be compared. */
 static json_t *settings_object(const struct run *run)
 {
 	const struct run_settings *settings = run->settings;
 	const struct run_plan *plan = &run->plan;
-	json_t *object = json_object(), *budgets = json_object(), *rates = json_object();
+	json_t *object = json_object(), *budgets = json_object(), *rates = json_object(),
+	       *options = json_object();
 	char *cpus = cpu_list_format(&settings->cpus);
 	size_t threads;
 
@@ -333,6 +376,17 @@ static json_t *settings_object(const struct run *run)
 		json_put(rates, load->ops->name,
 			 load->rate_per_s > 0 ? json_real(load->rate_per_s) : json_null());
 	}
+	put_options(options, settings->measure->options);
+	for (size_t i = 0; i < plan->load_count; i++) {
+		put_options(options, plan->loads[i].ops->options);
+		if (plan->loads[i].backend)
+			put_options(options, plan->loads[i].backend->options);
+	}
+	/* Absent is none, as in records of before plugins had their own. */
+	if (json_object_size(options) > 0)
+		json_put(object, "options", options);
+	else
+		json_decref(options);
 	json_put(object, "budget_bytes", budgets);
 	json_put(object, "offered_per_s", rates);
 	/* Absent is on: records of before there was a switch compare with those of after. */

@@ -52,7 +52,6 @@ struct run_settings {
 	int64_t duration_ns, warmup_ns;
 	bool reset;
 	double load_rates_per_s[8]; /* offered to each load of loads[]; 0: as fast as it can */
-	const char *file_cache_directory;
 	bool counters_off; /* no snapshots: to measure what they cost; nothing is proved then */
 	const char *samples_path;
 	int trace_level;		/* 0 off, 1 light, 2 full */

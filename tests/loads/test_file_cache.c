@@ -71,9 +71,18 @@ static size_t count_files(void)
 	return count;
 }
 
+/* As --file-cache-dir does. */
+static const struct load_ops *reading(const char *directory)
+{
+	const struct load_ops *ops = load_find("file-cache");
+
+	*(const char **)((char *)ops->options->settings + ops->options->offset) = directory;
+	return ops;
+}
+
 static void regular_files_alone_are_read(void **state)
 {
-	struct load_settings settings = {.ops = load_find("file-cache"), .directory = tree};
+	struct load_settings settings = {.ops = reading(tree)};
 	struct load_run run;
 	double passes;
 
@@ -99,7 +108,7 @@ static void regular_files_alone_are_read(void **state)
 static void each_pass_reads_from_storage(void **state)
 {
 	struct load_settings settings = {
-		.ops = load_find("file-cache"), .directory = tree, .rate_per_s = 30};
+		.ops = reading(tree), .rate_per_s = 30};
 	struct load_run run;
 
 	run_prepare(&run, 0, 0);
@@ -117,7 +126,7 @@ static void each_pass_reads_from_storage(void **state)
 static void a_small_tree_still_turns_the_groups_cache_over(void **state)
 {
 	struct load_settings settings = {
-		.ops = load_find("file-cache"), .directory = tree, .limit_bytes = 64 * MIB};
+		.ops = reading(tree), .limit_bytes = 64 * MIB};
 	struct load_run run;
 	int64_t scanned;
 
@@ -146,20 +155,18 @@ static void nothing_to_read_is_told(void **state)
 
 	snprintf(empty, sizeof(empty), "%s/deep/none", tree);
 	assert_int_equal(mkdir(empty, 0700), 0);
-	settings.directory = empty;
+	reading(empty);
 	run_prepare(&run, 0, 0);
 	assert_int_equal(run_start(&run, &settings, 5 * NS_PER_S, &message), -ENOENT);
 	assert_non_null(strstr(message.text, "no file to read"));
 	run_end(&run);
 
-	assert_int_equal(load_start(&(struct load_settings){.ops = load_find("file-cache"),
-							    .directory = "/nowhere/at/all"},
+	assert_int_equal(load_start(&(struct load_settings){.ops = reading("/nowhere/at/all")},
 				    NULL, &run.process, &message),
 			 -ENOENT);
 	assert_non_null(strstr(message.text, "/nowhere/at/all"));
 	snprintf(file, sizeof(file), "%s/a", tree);
-	assert_int_equal(load_start(&(struct load_settings){.ops = load_find("file-cache"),
-							    .directory = file},
+	assert_int_equal(load_start(&(struct load_settings){.ops = reading(file)},
 				    NULL, &run.process, &message),
 			 -ENOTDIR);
 }
