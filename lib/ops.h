@@ -150,9 +150,9 @@ struct load_settings {
 				     traffic */
 	double rate_per_s; /* offered operations a second over the whole load; 0: as fast as it can
 			    */
-	struct cpu_list cpus;  /* gem: one worker a CPU */
-	bool in_memcg;	       /* the group of the scope was entered already */
-	uint64_t limit_bytes;  /* of that group; 0 none */
+	struct cpu_list cpus; /* gem: one worker a CPU */
+	bool in_memcg;	      /* the group of the scope was entered already */
+	uint64_t limit_bytes; /* of that group; 0 none */
 	uint64_t seed;
 	struct knobs *knobs;
 };
@@ -227,7 +227,9 @@ struct measure_ops {
 	char igt_flag;	    /* IGT's flag that asks for it ('m'); 0: none does */
 	const char *cure;   /* a command that helps where it cannot measure; NULL: none is known */
 	const struct claim *claims;
-	bool has_phases;	      /* fills sampling_thread.phases */
+	/* Names of the parts of a sample, which the loop gives sampling_add_phase();
+	   NULL-terminated, SAMPLING_PHASES at most. NULL: a sample has none. */
+	const char *const *phases;
 	enum explain_subject subject; /* what a sample is; default: a wakeup */
 	size_t scratch_bytes;
 	/* Can it measure here? -errno with what is missing. NULL: anywhere. Before anything of a

@@ -16,7 +16,9 @@ static const struct {
 	const char *name;
 	const struct plugin *const *table;
 } kinds[] = {
-	{"measures", PLUGINS(measures)}, {"loads", PLUGINS(loads)},	{"backends", PLUGINS(backends)},
+	{"measures", PLUGINS(measures)},
+	{"loads", PLUGINS(loads)},
+	{"backends", PLUGINS(backends)},
 	{"causes", PLUGINS(causes)},
 };
 
@@ -32,7 +34,8 @@ static bool print_options(const char *line)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strncmp(line, kinds[i].name, strcspn(line, "\n")) != 0)
 			continue;
-		options_man(stdout, rows, plugin_options(kinds[i].table, rows, 0, ARRAY_SIZE(rows)));
+		options_man(stdout, rows,
+			    plugin_options(kinds[i].table, rows, 0, ARRAY_SIZE(rows)));
 		return true;
 	}
 	return false;

@@ -149,9 +149,8 @@ static int export(const struct settings *settings, char *const *operands, size_t
 	int error;
 
 	if (!ops)
-		return message_set(message, -EINVAL,
-				   "--format %s: one of %s is wanted", settings->format,
-				   format_help);
+		return message_set(message, -EINVAL, "--format %s: one of %s is wanted",
+				   settings->format, format_help);
 	error = arm_set_read(operands, count, 1, &set, message);
 	if (error)
 		return error == -EINVAL ? -EBADMSG : error;

@@ -80,7 +80,8 @@ static int check(const struct settings *settings, struct message *message)
 				   settings->import.machine);
 	if (settings->format && !import_find(settings->format))
 		return message_set(message, -EINVAL, "--format %s: one of %s is wanted",
-				   settings->format, plugin_names(PLUGINS(imports), known, sizeof(known)));
+				   settings->format,
+				   plugin_names(PLUGINS(imports), known, sizeof(known)));
 	return 0;
 }
 

@@ -25,6 +25,9 @@
  */
 #define GAP_NS NS_PER_MS
 
+enum { PHASE_MAP, PHASE_POPULATE, PHASE_UNMAP, PHASE_COUNT };
+static const char *const thp_phases[] = {"map", "populate", "unmap", NULL};
+
 struct thp_scratch {
 	/* aligned to 2 MiB, a guard page on either side; NULL: where the kernel likes, as IGT */
 	unsigned char *address;
@@ -265,7 +268,7 @@ const struct measure_ops measure_thp = {
 	.claims = thp_claims,
 	.flags = MEASURE_IN_GROUP | MEASURE_PACES | MEASURE_FAULTS | MEASURE_HUGE_PAGES,
 	.igt_flag = 'm',
-	.has_phases = true,
+	.phases = thp_phases,
 	.subject = SUBJECT_INTERVAL,
 	.scratch_bytes = sizeof(struct thp_scratch),
 	.check = thp_check,

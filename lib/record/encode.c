@@ -157,6 +157,12 @@ static json_t *fields_to_json(const struct field *fields, size_t count, const vo
 	return json;
 }
 
+json_t *record_latency_json(const struct latency_summary *latency)
+{
+	return latency->count > 0 ? fields_to_json(latency_fields, LATENCY_FIELDS, latency)
+				  : json_null();
+}
+
 json_t *record_to_json(const struct record *record)
 {
 	return fields_to_json(record_fields, RECORD_FIELDS, record);

@@ -48,12 +48,6 @@ static const struct field igt[] = {
 	{"max_us", FIELD_NUMBER, AT(igt_max_us)},
 };
 
-static const struct field phases[] = {
-	{"map", FIELD_LATENCY, AT(phases[0])},
-	{"populate", FIELD_LATENCY, AT(phases[1])},
-	{"unmap", FIELD_LATENCY, AT(phases[2])},
-};
-
 static const struct field throttle[] = {
 	{"count", FIELD_COUNT, AT(throttle_gaps)},
 	{"total_us", FIELD_COUNT, AT(throttle_total_us)},
@@ -94,7 +88,7 @@ const struct field record_fields[RECORD_FIELDS] = {
 	{"trace_level", FIELD_TEXT, AT(trace_level)},
 	{"causes", FIELD_ARRAY, AT(causes), FIELD_LEFT_OUT},
 	{"worst", FIELD_ARRAY, AT(worst), FIELD_LEFT_OUT},
-	{"thp_phases", FIELD_GROUP, GROUP(phases)},
+	{"thp_phases", FIELD_OBJECT, AT(phases)},
 	{"throttle_gaps", FIELD_GROUP, GROUP(throttle)},
 	{"status", FIELD_TEXT, AT(status)},
 	{"stderr_tail", FIELD_TEXT, AT(stderr_tail)},

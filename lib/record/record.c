@@ -80,6 +80,7 @@ void record_free(struct record *record)
 	free(record->trace_level);
 	free(record->status);
 	free(record->stderr_tail);
+	json_decref(record->phases);
 	json_decref(record->load_stats);
 	json_decref(record->counters);
 	json_decref(record->environment);

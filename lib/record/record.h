@@ -39,7 +39,6 @@ struct record {
 	struct histogram *histogram; /* observed; NULL: none */
 	struct histogram_sparse
 		*sparse; /* in its place where it was read in part (record/store.h) */
-	struct latency_summary phases[3];	    /* map, populate, unmap; count 0: null */
 	double igt_cycles, igt_mean_us, igt_max_us; /* NaN: null */
 
 	struct record_cpu *per_cpu;
@@ -50,6 +49,7 @@ struct record {
 	int64_t throttle_gaps, throttle_total_us; /* -1: null */
 
 	/* Objects and arrays built by others; NULL: null (or {} / [] where the schema says so). */
+	json_t *phases; /* "thp_phases": the parts of a sample, by the measure's names for them */
 	json_t *load_stats, *counters, *environment, *causes, *worst, *metrics;
 	json_t *settings; /* the options of the run as data: what must match to compare */
 	json_t *command;  /* argv as an array of strings */
@@ -76,6 +76,8 @@ static inline bool record_has_histogram(const struct record *record)
 	return record->histogram || record->sparse;
 }
 
+/* One latency as it is in a record: null without samples. New reference. */
+json_t *record_latency_json(const struct latency_summary *latency);
 /* New reference with every key of docs/record.schema.json in a fixed order. */
 json_t *record_to_json(const struct record *record);
 

@@ -87,7 +87,7 @@ uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns,
 	return missed;
 }
 
-void sampling_add_phase(struct sampling_thread *thread, enum sampling_phase phase, int64_t took_ns)
+void sampling_add_phase(struct sampling_thread *thread, int phase, int64_t took_ns)
 {
 	moments_add(&thread->phase_moments[phase], (double)took_ns);
 	histogram_record(&thread->phases[phase], took_ns);

@@ -13,7 +13,7 @@
  * What one sampling thread writes and the supervisor reads while it runs. It lies in memory shared
  * by both processes; one writer (the thread), so plain relaxed atomics serve.
  */
-enum sampling_phase { PHASE_MAP, PHASE_POPULATE, PHASE_UNMAP, PHASE_COUNT };
+#define SAMPLING_PHASES 3 /* the most parts that a sample may have */
 
 #define SAMPLING_WORST 10
 
@@ -56,10 +56,10 @@ struct sampling_thread {
 		worst[SAMPLING_WORST];	  /* unordered: smallest is replaced; late_ns 0: unused */
 	int64_t worst_floor_ns;		  /* smallest of worst */
 	struct moments corrected_moments; /* fixed schedule only */
-	struct moments phase_moments[PHASE_COUNT]; /* thp only */
+	struct moments phase_moments[SAMPLING_PHASES]; /* thp only */
 	struct histogram observed;
 	struct histogram corrected; /* fixed schedule only */
-	/* PHASE_COUNT of them, in memory shared at the same address; thp only, NULL else: three
+	/* SAMPLING_PHASES of them, in memory shared at the same address; thp only, NULL else: three
 	 * more would take a wakeup thread over its 256 KiB. */
 	struct histogram *phases;
 };
@@ -79,7 +79,7 @@ void sampling_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_
 uint64_t sampling_add_scheduled(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns,
 				int64_t raw_late_ns, int64_t period_ns);
 
-void sampling_add_phase(struct sampling_thread *thread, enum sampling_phase phase, int64_t took_ns);
+void sampling_add_phase(struct sampling_thread *thread, int phase, int64_t took_ns);
 
 enum sampling_state {
 	SAMPLING_STARTING,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/array.h"
 #include "base/parse.h"
 #include "record/record.h"
 
@@ -31,6 +32,27 @@ static void print_row(FILE *stream, const char *name, const struct latency_summa
 	print_time(stream, latency->p99_9_ns, latency->p99_9_ns >= 0);
 	print_time(stream, latency->max_ns, true);
 	fputc('\n', stream);
+}
+
+static void print_phases(FILE *stream, const json_t *phases)
+{
+	static const char *const keys[] = {"mean_us", "p50_us", "p99_us", "p99_9_us", "max_us"};
+	const char *name;
+	json_t *phase;
+
+	json_object_foreach ((json_t *)phases, name, phase) {
+		if (!json_is_object(phase))
+			continue;
+		fprintf(stream, "%-10s %9lld", name,
+			(long long)json_integer_value(json_object_get(phase, "count")));
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+			json_t *value = json_object_get(phase, keys[i]);
+
+			print_time(stream, llround(json_number_value(value) * 1000),
+				   json_is_number(value));
+		}
+		fputc('\n', stream);
+	}
 }
 
 static void print_strings(FILE *stream, const char *label, const json_t *strings)
@@ -68,7 +90,6 @@ static void print_loads(FILE *stream, const struct record *record)
 
 static int run(FILE *stream, const struct record *record)
 {
-	static const char *const phases[] = {"map", "populate", "unmap"};
 	char text[32];
 
 	fprintf(stream, "%-10s %9s %10s %10s %10s %10s %10s\n",
@@ -77,8 +98,7 @@ static int run(FILE *stream, const struct record *record)
 	print_row(stream, record->has_corrected ? "observed" : "latency", &record->latency);
 	if (record->has_corrected)
 		print_row(stream, "corrected", &record->corrected);
-	for (size_t i = 0; i < 3; i++)
-		print_row(stream, phases[i], &record->phases[i]);
+	print_phases(stream, record->phases);
 	if (record->latency.missed || record->latency.early)
 		fprintf(stream, "missed deadlines: %" PRIu64 ", early wakes: %" PRIu64 "\n",
 			record->latency.missed, record->latency.early);

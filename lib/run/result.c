@@ -91,12 +91,14 @@ static int fill_corrected(struct run *run)
 
 static int fill_phases(struct run *run)
 {
+	const char *const *names = run->settings->measure->phases;
+	struct latency_summary summary;
 	size_t count;
 
 	sampler_threads(run->sampler, &count);
-	if (count == 0 || !sampler_thread(run->sampler, 0)->phases)
-		return 0;
-	for (int phase = 0; phase < PHASE_COUNT; phase++) {
+	if (names)
+		run->record->phases = json_object();
+	for (int phase = 0; names && names[phase] && phase < SAMPLING_PHASES; phase++) {
 		struct merged merged;
 		int error = merged_open(&merged);
 
@@ -107,8 +109,10 @@ static int fill_phases(struct run *run)
 
 			merged_add(&merged, &thread->phases[phase], &thread->phase_moments[phase]);
 		}
-		merged_summary(&merged, &run->record->phases[phase]);
+		merged_summary(&merged, &summary);
 		free(merged.histogram);
+		if (json_put(run->record->phases, names[phase], record_latency_json(&summary)))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -313,8 +317,8 @@ static json_t *option_value(const struct option_row *row)
 			       : NULL;
 	case OPTION_SIZE:
 		return size->is_percent ? json_pack("{s:f}", "percent", size->percent)
-		       : size->bytes    ? json_integer((json_int_t)size->bytes)
-				        : NULL;
+		       : size->bytes	? json_integer((json_int_t)size->bytes)
+					: NULL;
 	case OPTION_STRING:
 	case OPTION_CHOICE:
 		return *(const char *const *)(const void *)at

@@ -58,7 +58,7 @@ static int map_shared(struct sampler_process *process, bool phases)
 {
 	size_t control = round_up(sizeof(struct sampler_shared));
 	size_t threads = round_up(process->count * sizeof(struct sampling_thread));
-	size_t each = PHASE_COUNT * sizeof(struct histogram);
+	size_t each = SAMPLING_PHASES * sizeof(struct histogram);
 	char *memory;
 
 	process->memory_bytes = control + threads + (phases ? process->count * each : 0);
@@ -185,7 +185,7 @@ int sampler_start(const struct sampler_settings *settings, struct sampler **ret_
 		return message_set_errno(message, -ENOMEM, "sampler");
 	error = copy_settings(sampler, settings);
 	if (error == 0)
-		error = map_shared(&sampler->process, settings->measure->has_phases);
+		error = map_shared(&sampler->process, settings->measure->phases != NULL);
 	if (error < 0) {
 		message_set_errno(message, error, "memory of %zu sampling threads",
 				  sampler->process.count);

@@ -107,8 +107,7 @@ static void regular_files_alone_are_read(void **state)
 /* Once evicted, the pages are read in again: not from a cache that another group has filled. */
 static void each_pass_reads_from_storage(void **state)
 {
-	struct load_settings settings = {
-		.ops = reading(tree), .rate_per_s = 30};
+	struct load_settings settings = {.ops = reading(tree), .rate_per_s = 30};
 	struct load_run run;
 
 	run_prepare(&run, 0, 0);
@@ -125,8 +124,7 @@ static void each_pass_reads_from_storage(void **state)
 
 static void a_small_tree_still_turns_the_groups_cache_over(void **state)
 {
-	struct load_settings settings = {
-		.ops = reading(tree), .limit_bytes = 64 * MIB};
+	struct load_settings settings = {.ops = reading(tree), .limit_bytes = 64 * MIB};
 	struct load_run run;
 	int64_t scanned;
 
@@ -166,8 +164,8 @@ static void nothing_to_read_is_told(void **state)
 			 -ENOENT);
 	assert_non_null(strstr(message.text, "/nowhere/at/all"));
 	snprintf(file, sizeof(file), "%s/a", tree);
-	assert_int_equal(load_start(&(struct load_settings){.ops = reading(file)},
-				    NULL, &run.process, &message),
+	assert_int_equal(load_start(&(struct load_settings){.ops = reading(file)}, NULL,
+				    &run.process, &message),
 			 -ENOTDIR);
 }
 

@@ -80,7 +80,7 @@ static struct probe *probe_run(int64_t pace_ns, bool fifo, int cpu, int64_t dura
 	probe->fifo = fifo;
 	probe->shared = calloc(1, sizeof(*probe->shared));
 	probe->shared->cpu = cpu;
-	probe->shared->phases = calloc(PHASE_COUNT, sizeof(*probe->shared->phases));
+	probe->shared->phases = calloc(SAMPLING_PHASES, sizeof(*probe->shared->phases));
 	probe->measure.settings = &probe->settings;
 	probe->measure.shared = probe->shared;
 	probe->measure.stop = &probe->stop;
@@ -121,7 +121,7 @@ static void phases_add_up_to_the_sample(void **state)
 	assert_int_equal(probe->error, 0);
 	assert_true(probe->emitted_count > 10);
 	assert_int_equal(atomic_load(&shared->count), probe->emitted_count);
-	for (int phase = 0; phase < PHASE_COUNT; phase++) {
+	for (int phase = 0; phase < SAMPLING_PHASES; phase++) {
 		assert_int_equal(shared->phases[phase].total, probe->emitted_count);
 		assert_true(shared->phase_moments[phase].minimum > 0);
 		sum_ns += shared->phase_moments[phase].mean;
@@ -313,7 +313,7 @@ static void later_mappings_leave_the_place_alone(void **state)
 	void *mapped[LATER_MAPPINGS];
 
 	assert_non_null(shared);
-	shared->phases = calloc(PHASE_COUNT, sizeof(*shared->phases));
+	shared->phases = calloc(SAMPLING_PHASES, sizeof(*shared->phases));
 	measure.scratch = calloc(1, measure_thp.scratch_bytes);
 	assert_int_equal(measure_thp.prepare(&measure), 0);
 	for (int i = 0; i < LATER_MAPPINGS; i++) {

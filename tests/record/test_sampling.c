@@ -167,14 +167,14 @@ static void phases_count_apart(void **state)
 {
 	struct sampling_thread *thread = *state;
 
-	thread->phases = calloc(PHASE_COUNT, sizeof(*thread->phases));
-	sampling_add_phase(thread, PHASE_POPULATE, 300);
-	sampling_add_phase(thread, PHASE_POPULATE, 100);
-	assert_int_equal(thread->phases[PHASE_POPULATE].total, 2);
-	assert_int_equal(thread->phases[PHASE_MAP].total, 0);
-	assert_int_equal((int64_t)thread->phase_moments[PHASE_POPULATE].minimum, 100);
-	assert_int_equal((int64_t)thread->phase_moments[PHASE_POPULATE].maximum, 300);
-	assert_true(fabs(thread->phase_moments[PHASE_POPULATE].mean - 200) < 1e-9);
+	thread->phases = calloc(SAMPLING_PHASES, sizeof(*thread->phases));
+	sampling_add_phase(thread, 1, 300);
+	sampling_add_phase(thread, 1, 100);
+	assert_int_equal(thread->phases[1].total, 2);
+	assert_int_equal(thread->phases[0].total, 0);
+	assert_int_equal((int64_t)thread->phase_moments[1].minimum, 100);
+	assert_int_equal((int64_t)thread->phase_moments[1].maximum, 300);
+	assert_true(fabs(thread->phase_moments[1].mean - 200) < 1e-9);
 	free(thread->phases);
 }
 

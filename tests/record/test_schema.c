@@ -96,7 +96,10 @@ static struct record *full_record(void)
 	record->has_latency = record->has_corrected = true;
 	record->latency = latencies(1000);
 	record->corrected = latencies(0);
-	record->phases[1] = latencies(1);
+	record->phases = json_object();
+	json_object_set_new(record->phases, "map", json_null());
+	json_object_set_new(record->phases, "populate",
+			    record_latency_json(&(struct latency_summary[]){latencies(1)}[0]));
 	record->igt_cycles = 3;
 	record->histogram = calloc(1, sizeof(*record->histogram));
 	histogram_record(record->histogram, 863000);
