@@ -105,7 +105,7 @@ lab_choose_clock() {
 	"" | *[!0-9]*) die 2 "--seed takes a whole number, not '$seed'" ;;
 	esac
 	[ "$clock" = host ] && cpus=${cpus:-2} limit=${limit:-300} || cpus=1 limit=${limit:-1200}
-	jobs=${jobs:-$(nproc)}
+	jobs=${jobs:-$(nproc)} memory=${memory:-1G} reps=${reps:-3}
 }
 
 lab_qemu() {
@@ -119,7 +119,7 @@ lab_qemu() {
 
 # Parses the options that boot and matrix share; what is left is in "rest".
 lab_options() {
-	kernel="" memory=1G cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=0 append="" root_files="" out="" limit="" reps=3 files=() kernels=() rest=() arm_names=() arm_words=()
+	kernel="" memory="" cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=0 append="" root_files="" out="" limit="" reps="" files=() kernels=() rest=() arm_names=() arm_words=()
 	while [ $# -gt 0 ]; do
 		case "$1" in
 		--again | --aa)
@@ -160,6 +160,8 @@ lab_need() {
 	for program in qemu-system-x86_64 busybox cpio; do
 		command -v "$program" >/dev/null || die 77 "$program is not installed: scripts/setup --lab"
 	done
+	[ -z "$root_files" ] || PATH=$PATH:/usr/sbin:/sbin command -v debugfs >/dev/null ||
+		die 77 "debugfs is not installed (package e2fsprogs): scripts/setup --lab"
 	busybox --list | grep -x depmod >/dev/null || die 77 "this busybox has no depmod: install busybox-static"
 	[ -d "$build/benchmarks" ] || die 77 "$build is not built: meson setup build && ninja -C build"
 }

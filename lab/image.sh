@@ -62,15 +62,22 @@ lab_quote() {
 # A file system for the machine's "/", small itself, whose sparse files fill a page cache of $root_files: reading a hole
 # costs no disk, so no completion of the host's decides when it is done.
 lab_make_disk() {
-	local work=$1 files=$1/files i
-	mkdir -p "$files"/{bin,dev,etc,lab,lib,lib64,out,proc,run,sys,tmp,usr,var/tmp,files}
-	for i in $(seq 16); do
-		truncate -s "$((($(numfmt --from=iec "$root_files") / 16 + 4095) / 4096 * 4096))" "$files/files/$i"
-	done
-	find "$files" -exec touch -h -d @0 {} +
-	# The time of making, the hash seed and the UUID are fixed: the image is part of what decides the times.
-	E2FSPROGS_FAKE_TIME=1 mke2fs -q -F -t ext2 -b 4096 -I 128 -m 0 -N 256 -U 5e1a7e5c-0000-4000-8000-000000000001 \
-		-E hash_seed=5e1a7e5c-0000-4000-8000-000000000002,root_owner=0:0 -d "$files" "$work/root/disk" 4M >/dev/null
+	local image=$1/root/disk bytes place i
+	bytes=$((($(numfmt --from=iec "$root_files") / 16 + 4095) / 4096 * 4096))
+	# The image is part of what decides the times: nothing of the host goes in, no time and no identity.
+	export E2FSPROGS_FAKE_TIME=1
+	local PATH=$PATH:/usr/sbin:/sbin
+	mke2fs -q -F -t ext2 -b 4096 -I 128 -m 0 -N 256 -U 5e1a7e5c-0000-4000-8000-000000000001 \
+		-E hash_seed=5e1a7e5c-0000-4000-8000-000000000002,root_owner=0:0 "$image" 4M >/dev/null
+	{
+		for place in bin dev etc lab lib lib64 out proc run sys tmp usr var files; do
+			echo "mkdir $place"
+		done
+		for i in $(seq 16); do
+			printf 'write /dev/null files/%s\nset_inode_field files/%s size %s\n' "$i" "$i" "$bytes"
+		done
+	} | debugfs -w -f - "$image" >/dev/null 2>&1
+	unset E2FSPROGS_FAKE_TIME
 }
 
 lab_make_initramfs() {
