@@ -13,10 +13,10 @@
 #define LEAST_BATCH 128ul /* the memory management's own, in pages */
 
 /* What was given back since boot: /sys/module/i915lab/parameters. Under list_lock. */
-static unsigned long purged_objects, purged_pages, written_pages;
+static unsigned long purged_objects, purged_pages, released_pages;
 module_param(purged_objects, ulong, 0444);
 module_param(purged_pages, ulong, 0444);
-module_param(written_pages, ulong, 0444);
+module_param(released_pages, ulong, 0444);
 
 /* Without swap only what nobody wants can go. */
 static bool can_release(struct lab_object *object)
@@ -45,8 +45,8 @@ static unsigned long release_object(struct lab_object *object, unsigned int flag
 	if (purge) {
 		purged_objects++;
 		purged_pages += pages;
-	} else if (flags & LAB_SHRINK_WRITEBACK) {
-		written_pages += pages;
+	} else {
+		released_pages += pages;
 	}
 	spin_unlock(&lab->list_lock);
 	return pages;
