@@ -39,7 +39,7 @@ struct plugin {
 
 struct arm_set;
 struct comparison_report;
-struct knobs;
+struct transaction;
 struct record;
 
 /* ---- backend: where the gem load's buffers come from ---- */
@@ -65,7 +65,8 @@ struct backend_settings {
 	int64_t batch_ns;	/* -r in nanoseconds; negative: raw bytes as in IGT */
 	bool in_memcg; /* the load is under a group's limit: shrinkers of drivers are not called
 			  there */
-	struct knobs *knobs; /* for what must be undone after SIGKILL; may be NULL in tests */
+	struct transaction
+		*transaction; /* for what must be undone after SIGKILL; may be NULL in tests */
 };
 
 /* An open backend; public part. Backends embed it first in their own struct. */
@@ -154,7 +155,7 @@ struct load_settings {
 	bool in_memcg;	      /* the group of the scope was entered already */
 	uint64_t limit_bytes; /* of that group; 0 none */
 	uint64_t seed;
-	struct knobs *knobs;
+	struct transaction *transaction;
 };
 
 /* What the body of a load gets. */
@@ -248,7 +249,7 @@ struct cause_settings {
 	int level;	    /* 1 light, 2 full */
 	unsigned int worst; /* N delays to explain */
 	struct cpu_list cpus;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	/* Ready, not yet sampling; NULL: only find out whether it works here. */
 	const struct sampling_thread *threads;
 	size_t thread_count;

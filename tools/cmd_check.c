@@ -23,7 +23,7 @@
 #include "sys/cgroup.h"
 #include "sys/environment.h"
 #include "sys/kmsg.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/readiness.h"
 #include "sys/rt.h"
 #include "sys/snapshot.h"
@@ -189,13 +189,14 @@ static void check_swap(json_t *result)
 static void check_causes(json_t *result, struct message *not_put_back)
 {
 	struct message message = {""};
-	struct knobs *knobs = NULL;
+	struct transaction *transaction = NULL;
 
 	/* Without a transaction only those fail that would change something. */
-	if (knobs_open(&knobs, "syslat check", &message))
-		knobs = NULL;
+	if (transaction_open(&transaction, "syslat check", &message))
+		transaction = NULL;
 	for (size_t i = 0; causes[i]; i++) {
-		struct cause_settings settings = {.level = 1, .worst = 1, .knobs = knobs};
+		struct cause_settings settings = {
+			.level = 1, .worst = 1, .transaction = transaction};
 		struct record *scratch = record_new("syslat check");
 		void *state = NULL;
 		int error;
@@ -209,7 +210,7 @@ static void check_causes(json_t *result, struct message *not_put_back)
 		cpu_list_free(&settings.cpus);
 		record_free(scratch);
 	}
-	knobs_close(knobs, not_put_back);
+	transaction_close(transaction, not_put_back);
 }
 
 static void check_fifo(json_t *result)
@@ -297,7 +298,7 @@ static json_t *check_all(void)
 	check_swap(result);
 	check_sampler(result);
 	check_causes(result, &not_put_back);
-	if (knobs_count_abandoned(&abandoned))
+	if (transaction_count_abandoned(&abandoned))
 		abandoned = 0;
 	snprintf(text, sizeof(text), "%d killed runs left changes on this machine", abandoned);
 	if (abandoned > 0)
@@ -425,7 +426,7 @@ static int write_json(const json_t *result, const char *path)
 static int restore(void)
 {
 	struct message message = {""};
-	int count = 0, error = knobs_restore(&count, &message);
+	int count = 0, error = transaction_restore(&count, &message);
 
 	if (error) {
 		command_error("check", "%s", message.text);

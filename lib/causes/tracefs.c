@@ -62,7 +62,8 @@ static int start_collecting(struct tracefs *tracefs, const struct cause_settings
 	int error;
 
 	tracefs->wanted_kib = settings->buffer_kib > 0 ? settings->buffer_kib : BUFFER_DEFAULT_KIB;
-	error = instance_make(&tracefs->instance, settings->knobs, tracefs->wanted_kib, message);
+	error = instance_make(&tracefs->instance, settings->transaction, tracefs->wanted_kib,
+			      message);
 	if (error)
 		return error;
 	error = ring_open(&tracefs->ring, page_bytes > 0 ? (size_t)page_bytes : 4096,
@@ -95,7 +96,7 @@ static int tracefs_start(const struct cause_settings *settings, void **ret_state
 	tracefs->guest = settings->guest;
 	if (settings->perfetto_path)
 		tracefs->perfetto_path = strdup(settings->perfetto_path);
-	error = instance_find(&tracefs->instance, settings->knobs, message);
+	error = instance_find(&tracefs->instance, settings->transaction, message);
 	if (!error)
 		error = event_table_open(&tracefs->table, tracefs->instance.directory,
 					 settings->level, message);

@@ -48,7 +48,8 @@ static bool hold(struct instance *instance)
 	return instance->hold_fd >= 0;
 }
 
-int instance_find(struct instance *instance, struct knobs *knobs, struct message *message)
+int instance_find(struct instance *instance, struct transaction *transaction,
+		  struct message *message)
 {
 	struct message why = {""};
 	int error = -ENOTSUP;
@@ -57,9 +58,9 @@ int instance_find(struct instance *instance, struct knobs *knobs, struct message
 	instance->hold_fd = -1;
 	for (int tries = 0; tries < 3; tries++) {
 		/* Joins the mount where it is of another of our programs. */
-		if (knobs && geteuid() == 0 &&
+		if (transaction && geteuid() == 0 &&
 		    (!find_mounted(instance) || strcmp(instance->directory, places[0]) == 0))
-			error = knobs_mount_tracefs(knobs, &why);
+			error = transaction_mount_tracefs(transaction, &why);
 		if (find_mounted(instance) && hold(instance))
 			return 0;
 	}
@@ -125,14 +126,14 @@ static int open_pipes(struct instance *instance)
 }
 
 /* Beside a load that swaps the kernel may have no memory for the buffers at once. */
-static int make_with_retries(struct instance *instance, struct knobs *knobs,
+static int make_with_retries(struct instance *instance, struct transaction *transaction,
 			     struct message *message)
 {
-	int error = knobs_make_trace_instance(knobs, instance->path, message);
+	int error = transaction_make_trace_instance(transaction, instance->path, message);
 
 	for (int tries = 1; error == -ENOMEM && tries < MAKE_TRIES; tries++) {
 		clock_sleep_for(MAKE_PAUSE_NS);
-		error = knobs_make_trace_instance(knobs, instance->path, message);
+		error = transaction_make_trace_instance(transaction, instance->path, message);
 	}
 	return error;
 }
@@ -157,17 +158,17 @@ static int set_buffer(struct instance *instance, int64_t wanted_kib)
 	return error;
 }
 
-int instance_make(struct instance *instance, struct knobs *knobs, int64_t buffer_kib,
+int instance_make(struct instance *instance, struct transaction *transaction, int64_t buffer_kib,
 		  struct message *message)
 {
 	int error;
 
-	if (!knobs)
+	if (!transaction)
 		return message_set(message, -ENOTSUP, "no transaction to make an instance in");
 	remove_stale(instance);
 	snprintf(instance->path, sizeof(instance->path), "%s/instances/" INSTANCE_PREFIX "%d",
 		 instance->directory, (int)getpid());
-	error = make_with_retries(instance, knobs, message);
+	error = make_with_retries(instance, transaction, message);
 	if (error)
 		return error;
 	error = instance_write(instance, "trace_clock", "mono");

@@ -10,7 +10,7 @@
 
 #include "base/message.h"
 #include "explain/explain.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/steal.h"
 
 /* Shared by causes/tracefs*.c. */
@@ -85,12 +85,13 @@ struct instance {
 };
 
 /* Finds tracefs, mounting it when that is allowed; instance_close() lets go of it. */
-int instance_find(struct instance *instance, struct knobs *knobs, struct message *message);
+int instance_find(struct instance *instance, struct transaction *transaction,
+		  struct message *message);
 /*
  * Makes the instance, sets clock and size (@buffer_kib a CPU, less where there is no memory for
  * it); removes those of dead programs. Not tracing yet.
  */
-int instance_make(struct instance *instance, struct knobs *knobs, int64_t buffer_kib,
+int instance_make(struct instance *instance, struct transaction *transaction, int64_t buffer_kib,
 		  struct message *message);
 /* Enables the events of the level; sched_waking only for these threads. */
 int instance_enable(struct instance *instance, const struct event_table *table, int level,

@@ -112,8 +112,9 @@ static int swap_out(struct collapse *collapse, struct subject *subject, struct m
 	int error = fill ? 0 : -ENOMEM;
 
 	if (!error && (swap_total(&total, &available) < 0 || available < 2 * subject->bytes))
-		error = collapse->knobs
-				? swap_make_zram(collapse->knobs, 2 * subject->bytes, &area, why)
+		error = collapse->transaction
+				? swap_make_zram(collapse->transaction, 2 * subject->bytes, &area,
+						 why)
 				: message_set(why, -ENOTSUP,
 					      "there is no swap, and only root can make some");
 	if (!error) {
@@ -272,7 +273,7 @@ static int time_remote(struct collapse *collapse, int pidfd, struct collapse_sam
 int collapse_remote_row(struct collapse *collapse, const struct collapse_row *row,
 			struct message *why)
 {
-	struct child_settings settings = {.name = "thp_held", .knobs = collapse->knobs};
+	struct child_settings settings = {.name = "thp_held", .transaction = collapse->transaction};
 	struct collapse_samples samples;
 	struct collapse_window window;
 	struct child child;
@@ -302,7 +303,7 @@ int collapse_remote_row(struct collapse *collapse, const struct collapse_row *ro
 	}
 	collapse_window_end(collapse, &window, 0);
 end_child:
-	child_kill(&child, 2 * NS_PER_S, collapse->knobs);
+	child_kill(&child, 2 * NS_PER_S, collapse->transaction);
 free_samples:
 	collapse_samples_free(&samples);
 	return error;

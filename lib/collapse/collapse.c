@@ -90,20 +90,22 @@ static int set_knobs(struct collapse *collapse, struct message *message)
 	struct thp_size *sizes = NULL;
 	size_t count = 0;
 	char path[PATH_MAX];
-	int error = knobs_write(collapse->knobs, THP_FOLDER "/enabled", "madvise", message);
+	int error =
+		transaction_write(collapse->transaction, THP_FOLDER "/enabled", "madvise", message);
 
 	if (!error && thp_sizes(&sizes, &count) < 0)
 		count = 0;
 	for (size_t i = 0; i < count && !error; i++) {
 		snprintf(path, sizeof(path), THP_FOLDER "/hugepages-%" PRIu64 "kB/enabled",
 			 sizes[i].bytes / 1024);
-		error = knobs_write(collapse->knobs, path,
-				    sizes[i].bytes == collapse->table_bytes ? "inherit" : "never",
-				    message);
+		error = transaction_write(
+			collapse->transaction, path,
+			sizes[i].bytes == collapse->table_bytes ? "inherit" : "never", message);
 	}
 	free(sizes);
 	for (size_t i = 0; i < ARRAY_SIZE(khugepaged) && !error; i++)
-		error = knobs_write(collapse->knobs, khugepaged[i][0], khugepaged[i][1], message);
+		error = transaction_write(collapse->transaction, khugepaged[i][0], khugepaged[i][1],
+					  message);
 	return error;
 }
 
@@ -123,7 +125,7 @@ static int place_khugepaged(struct collapse *collapse, struct message *message)
 	}
 	if (!cpus)
 		return 0;
-	error = knobs_save_scheduling(collapse->knobs, collapse->khugepaged, message);
+	error = transaction_save_scheduling(collapse->transaction, collapse->khugepaged, message);
 	if (!error) {
 		error = cpu_pin_list(collapse->khugepaged, cpus);
 		if (error)
@@ -148,7 +150,7 @@ static int prepare_machine(struct collapse *collapse, struct message *message)
 		khugepaged_find(&collapse->khugepaged);
 		return 0;
 	}
-	error = knobs_open(&collapse->knobs, "thp_collapse", message);
+	error = transaction_open(&collapse->transaction, "thp_collapse", message);
 	if (!error)
 		error = set_knobs(collapse, message);
 	return error ? error : place_khugepaged(collapse, message);
@@ -187,7 +189,7 @@ static void choose_rows(struct collapse *collapse)
 		struct collapse_outcome *outcome = &collapse->outcomes[i];
 
 		outcome->wanted = collapse_row_wanted(collapse->settings->rows, row);
-		if (outcome->wanted && row->flags & ROW_NEEDS_KNOBS && !collapse->knobs)
+		if (outcome->wanted && row->flags & ROW_NEEDS_KNOBS && !collapse->transaction)
 			make_absent(collapse, i,
 				    "changes khugepaged's settings in /sys: run as root");
 		else if (outcome->wanted && row->flags & ROW_NEEDS_COLLAPSE && !works)
@@ -434,7 +436,7 @@ int collapse_execute(const struct collapse_settings *settings, struct record **r
 		error = measure(&collapse, message);
 	collapse_region_free(&collapse);
 	collapse_reference_close(&collapse);
-	run_put_back(collapse.knobs, error, collapse.record, message);
+	run_put_back(collapse.transaction, error, collapse.record, message);
 	metric_table_free(&collapse.metrics);
 	json_decref(collapse.answers);
 	if (error)

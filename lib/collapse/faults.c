@@ -124,11 +124,11 @@ static int use_size(struct collapse *collapse, const struct page_size *size, str
 
 	if (!size->needs_knob)
 		return 0;
-	if (!collapse->knobs)
+	if (!collapse->transaction)
 		return -EPERM;
 	snprintf(path, sizeof(path), THP_FOLDER "/hugepages-%" PRIu64 "kB/enabled",
 		 size->bytes / 1024);
-	return knobs_write(collapse->knobs, path, "always", why);
+	return transaction_write(collapse->transaction, path, "always", why);
 }
 
 /*
@@ -243,7 +243,7 @@ int collapse_fault_row(struct collapse *collapse, const struct collapse_row *row
 
 	if (error)
 		return error;
-	if (!collapse->knobs && collapse->run == 0 &&
+	if (!collapse->transaction && collapse->run == 0 &&
 	    list_sizes(collapse, sizes, ARRAY_SIZE(sizes)) > 2)
 		record_note(collapse->record,
 			    "row %s: n/a for sizes between small and 2M: only root can switch "

@@ -161,8 +161,8 @@ static int start_load(struct collapse *collapse, struct load_thread *load, struc
 	if (load->load == NEIGHBOURS_IDLE)
 		return 0;
 	if (load->load == NEIGHBOURS_SCAN)
-		return knobs_write(collapse->knobs, KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0",
-				   why);
+		return transaction_write(collapse->transaction,
+					 KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0", why);
 	error = -pthread_create(&load->thread, NULL, load_main, load);
 	load->started = error == 0;
 	return error ? message_set_errno(why, error, "thread") : 0;
@@ -302,7 +302,7 @@ static int wakeup_main(void *argument)
 static int measure_wakeups(struct collapse *collapse, int64_t ns, struct result *result,
 			   struct message *why)
 {
-	struct child_settings settings = {.name = "wakeups", .knobs = collapse->knobs};
+	struct child_settings settings = {.name = "wakeups", .transaction = collapse->transaction};
 	struct wakeup_body body = {collapse, ns, result};
 	struct child child;
 	int status, error = child_start(&settings, wakeup_main, &body, &child, why);
@@ -313,11 +313,11 @@ static int measure_wakeups(struct collapse *collapse, int64_t ns, struct result 
 	while ((error = child_wait(&child, clock_now_ns() + 200 * NS_PER_MS, &status)) ==
 	       -ETIMEDOUT)
 		if (collapse_stopping(collapse)) {
-			child_kill(&child, 2 * NS_PER_S, collapse->knobs);
+			child_kill(&child, 2 * NS_PER_S, collapse->transaction);
 			return -EINTR;
 		}
-	if (collapse->knobs)
-		knobs_disown_process(collapse->knobs, pid);
+	if (collapse->transaction)
+		transaction_disown_process(collapse->transaction, pid);
 	return error ?: status ? message_set(why, -ECHILD, "the process to be woken failed") : 0;
 }
 

@@ -187,11 +187,12 @@ int collapse_scan_row(struct collapse *collapse, const struct collapse_row *row,
 		if (i > 0)
 			collapse_prefix(collapse, "scan%s_", value);
 		collapse_region_check(collapse, "before");
-		error = knobs_write(collapse->knobs, KHUGEPAGED_FOLDER "/pages_to_scan", value,
-				    why);
+		error = transaction_write(collapse->transaction, KHUGEPAGED_FOLDER "/pages_to_scan",
+					  value, why);
 		if (!error) /* the write wakes it */
-			error = knobs_write(collapse->knobs,
-					    KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0", why);
+			error = transaction_write(collapse->transaction,
+						  KHUGEPAGED_FOLDER "/scan_sleep_millisecs", "0",
+						  why);
 		if (!error)
 			error = scan_window(collapse, row, why);
 		if (!error)

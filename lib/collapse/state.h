@@ -11,7 +11,7 @@
 #include "sys/khugepaged.h"
 #include "sys/snapshot.h"
 #include "sys/thp.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -94,7 +94,7 @@ struct collapse_samples {
 struct collapse {
 	const struct collapse_settings *settings;
 	struct record *record;
-	struct knobs *knobs; /* NULL: not root */
+	struct transaction *transaction; /* NULL: not root */
 	struct metric_table metrics;
 	struct collapse_outcome outcomes[COLLAPSE_ROWS_MOST];
 
@@ -141,7 +141,7 @@ void collapse_put(struct collapse *collapse, const char *name, const char *unit,
 void collapse_break(struct collapse *collapse, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* For collapse_undo(); without knobs nothing changes and nothing is undone. */
+/* For collapse_undo(); without a transaction nothing changes and nothing is undone. */
 size_t collapse_mark(const struct collapse *collapse);
 /* Puts back what was changed since @mark. @error, or when it is 0 that of the undoing, with why. */
 int collapse_undo(struct collapse *collapse, size_t mark, int error, struct message *why);

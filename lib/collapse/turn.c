@@ -109,13 +109,14 @@ void collapse_break(struct collapse *collapse, const char *format, ...)
 
 size_t collapse_mark(const struct collapse *collapse)
 {
-	return collapse->knobs ? knobs_mark(collapse->knobs) : 0;
+	return collapse->transaction ? transaction_mark(collapse->transaction) : 0;
 }
 
 int collapse_undo(struct collapse *collapse, size_t mark, int error, struct message *why)
 {
 	struct message undo;
-	int undo_error = collapse->knobs ? knobs_undo_to(collapse->knobs, mark, &undo) : 0;
+	int undo_error =
+		collapse->transaction ? transaction_undo_to(collapse->transaction, mark, &undo) : 0;
 
 	return error || !undo_error ? error : message_set(why, undo_error, "%s", undo.text);
 }

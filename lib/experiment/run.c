@@ -17,7 +17,7 @@
 #include "experiment/stop.h"
 #include "record/record.h"
 #include "sys/environment.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define LOCK_WAIT_S 25 /* longer than a monitor's grace */
 #define ATTEMPTS 2
@@ -116,7 +116,7 @@ static void await_guardians(struct execution *execution)
 	int64_t deadline_ns = clock_now_ns() + GUARDIANS_NS;
 	int unfinished = 0;
 
-	while (knobs_count_unfinished(&unfinished) == 0 && unfinished > 0) {
+	while (transaction_count_unfinished(&unfinished) == 0 && unfinished > 0) {
 		if (interrupted(execution))
 			return;
 		if (clock_now_ns() >= deadline_ns) {
@@ -382,7 +382,7 @@ int experiment_execute(struct experiment *experiment, const char *directory,
 	int64_t wait_ns = 0;
 
 	if (!error)
-		wait_ns = knobs_lock_wait_ns(LOCK_WAIT_S * NS_PER_S, message);
+		wait_ns = transaction_lock_wait_ns(LOCK_WAIT_S * NS_PER_S, message);
 	if (!error && wait_ns < 0)
 		error = (int)wait_ns;
 	if (!error)

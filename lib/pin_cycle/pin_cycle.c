@@ -15,7 +15,7 @@
 #include "run/plan.h"
 #include "run/put_back.h"
 #include "sys/environment.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/snapshot.h"
 
 /* Shares of the time: the rest goes into starting, laying out and putting back. */
@@ -93,9 +93,9 @@ static int need_swap(struct pin_cycle *cycle, struct message *why)
 		record_note(cycle->record, "swap: the machine's own");
 		return 0;
 	}
-	if (!cycle->knobs)
+	if (!cycle->transaction)
 		return message_set(why, -EPERM, "needs swap, which root alone can make");
-	error = swap_make_zram(cycle->knobs, wanted, &cycle->swap, why);
+	error = swap_make_zram(cycle->transaction, wanted, &cycle->swap, why);
 	cycle->has_swap = error == 0;
 	return error;
 }
@@ -112,7 +112,7 @@ static int start_reclaimer(struct pin_cycle *cycle, struct load_process *load, s
 		.in_memcg = true,
 		.limit_bytes = cycle->settings->limit_bytes,
 		.seed = random_fresh_seed(),
-		.knobs = cycle->knobs,
+		.transaction = cycle->transaction,
 	};
 	int error = load_start(&settings, &cycle->group, load, why);
 
@@ -156,11 +156,11 @@ static int run_pressure(struct pin_cycle *cycle, struct message *why)
 	json_t *deltas = NULL;
 	int error;
 
-	if (!cycle->knobs)
+	if (!cycle->transaction)
 		return message_set(why, -EPERM, "needs a memory group and swap: run as root");
 	error = need_swap(cycle, why);
 	if (!error)
-		error = cgroup_make(cycle->knobs, "pin_cycle", &cycle->group, why);
+		error = cgroup_make(cycle->transaction, "pin_cycle", &cycle->group, why);
 	if (!error)
 		error = cgroup_set_limit(&cycle->group, cycle->settings->limit_bytes, why);
 	if (!error)
@@ -303,11 +303,11 @@ static int measure(struct pin_cycle *cycle, struct message *message)
 	int error = 0;
 
 	if (geteuid() == 0)
-		error = knobs_open(&cycle->knobs, "pin_cycle", message);
+		error = transaction_open(&cycle->transaction, "pin_cycle", message);
 	/* Another program's swap goes away when that program ends: wait until there is none. */
-	if (!error && cycle->knobs &&
+	if (!error && cycle->transaction &&
 	    cycle->settings->parts & (PIN_CYCLE_PRESSURE | PIN_CYCLE_PAGEOUT))
-		error = knobs_lock(cycle->knobs, message);
+		error = transaction_lock(cycle->transaction, message);
 	if (error)
 		return error;
 	snapshot_take(NULL, &before);
@@ -357,7 +357,7 @@ int pin_cycle_execute(const struct pin_cycle_settings *settings, struct record *
 	if (!error)
 		error = measure(&cycle, message);
 	pin_workers_stop(&cycle);
-	run_put_back(cycle.knobs, error, cycle.record, message);
+	run_put_back(cycle.transaction, error, cycle.record, message);
 	metric_table_free(&cycle.metrics);
 	if (error)
 		record_free(cycle.record);

@@ -52,7 +52,7 @@ struct pin_worker {
 struct pin_cycle {
 	const struct pin_cycle_settings *settings;
 	struct record *record;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	struct metric_table metrics;
 	struct pin_worker workers[WORKERS_MOST];
 	size_t worker_count;
@@ -76,7 +76,7 @@ int pin_worker_start(struct pin_worker *worker, const struct backend_settings *s
 int pin_worker_turn(struct pin_worker *worker, uint64_t bytes, bool reclaim, int64_t limit_ns,
 		    const volatile sig_atomic_t *interrupted, struct pin_turn *ret_turn,
 		    struct message *message);
-void pin_worker_stop(struct pin_worker *worker, struct knobs *knobs);
+void pin_worker_stop(struct pin_worker *worker, struct transaction *transaction);
 
 /* --- workers.c --- */
 

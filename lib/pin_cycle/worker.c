@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/thread_timer.h"
 #include "pin_cycle/state.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
@@ -152,7 +152,7 @@ int pin_worker_start(struct pin_worker *worker, const struct backend_settings *s
 		.name = "pin_cycle",
 		.oom_score_adj = 1000,
 		.cgroup = group,
-		.knobs = settings->knobs,
+		.transaction = settings->transaction,
 	};
 	struct worker_body body = {.ops = worker->ops, .settings = settings};
 	int pair[2], error;
@@ -175,7 +175,7 @@ int pin_worker_start(struct pin_worker *worker, const struct backend_settings *s
 					    worker->greeting.message.text);
 	}
 	if (error)
-		pin_worker_stop(worker, settings->knobs);
+		pin_worker_stop(worker, settings->transaction);
 	return error;
 }
 
@@ -204,7 +204,7 @@ int pin_worker_turn(struct pin_worker *worker, uint64_t bytes, bool reclaim, int
 	return 0;
 }
 
-void pin_worker_stop(struct pin_worker *worker, struct knobs *knobs)
+void pin_worker_stop(struct pin_worker *worker, struct transaction *transaction)
 {
 	int status;
 
@@ -218,8 +218,8 @@ void pin_worker_stop(struct pin_worker *worker, struct knobs *knobs)
 		pid_t pid = worker->child.pid;
 
 		if (child_wait(&worker->child, clock_now_ns() + 2 * NS_PER_S, &status) < 0)
-			child_kill(&worker->child, 2 * NS_PER_S, knobs);
-		else if (knobs)
-			knobs_disown_process(knobs, pid);
+			child_kill(&worker->child, 2 * NS_PER_S, transaction);
+		else if (transaction)
+			transaction_disown_process(transaction, pid);
 	}
 }

@@ -101,7 +101,7 @@ int pin_workers_start(struct pin_cycle *cycle, const struct cgroup *group, struc
 			.device = flags & BACKEND_NEEDS_DEVICE ? asked->device : NULL,
 			.pin_method = is_driver(worker->ops) ? NULL : asked->pin_method,
 			.in_memcg = group != NULL,
-			.knobs = cycle->knobs,
+			.transaction = cycle->transaction,
 		};
 		struct message why = {""};
 		int error;
@@ -127,5 +127,5 @@ int pin_workers_start(struct pin_cycle *cycle, const struct cgroup *group, struc
 void pin_workers_stop(struct pin_cycle *cycle)
 {
 	for (size_t i = 0; i < cycle->worker_count; i++)
-		pin_worker_stop(&cycle->workers[i], cycle->knobs);
+		pin_worker_stop(&cycle->workers[i], cycle->transaction);
 }

@@ -11,7 +11,7 @@ void run_start_causes(struct run *run)
 		.level = settings->trace_level,
 		.worst = settings->worst ? settings->worst : WORST_DEFAULT,
 		.cpus = settings->cpus,
-		.knobs = run->knobs,
+		.transaction = run->transaction,
 		.subject = settings->measure->subject,
 		.guest = json_is_true(json_object_get(run->record->environment, "guest")),
 		.perfetto_path = settings->perfetto_path,

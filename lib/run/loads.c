@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define KILL_GRACE_NS (2 * NS_PER_S)
 
@@ -86,7 +86,7 @@ int load_start(const struct load_settings *settings, const struct cgroup *cgroup
 		/* When memory ends it shall be a load that goes, not the sampler or a neighbour. */
 		.oom_score_adj = 1000,
 		.cgroup = cgroup,
-		.knobs = settings->knobs,
+		.transaction = settings->transaction,
 	};
 	int error;
 
@@ -137,8 +137,8 @@ static int poll_one(struct load_process *process, struct message *message)
 		if (pid <= 0 || child_poll(child, &process->status) != 0)
 			return 0;
 		process->died = true;
-		if (process->load.settings.knobs)
-			knobs_disown_process(process->load.settings.knobs, pid);
+		if (process->load.settings.transaction)
+			transaction_disown_process(process->load.settings.transaction, pid);
 		if (process->load.shared->message.text[0] == '\0')
 			tell_death(process, &process->load.shared->message);
 	}
@@ -198,7 +198,7 @@ void loads_begin(struct load_process *processes, size_t count)
 /* true: it has ended. */
 static bool await_end(struct load_process *process, int64_t deadline_ns)
 {
-	struct knobs *knobs = process->load.settings.knobs;
+	struct transaction *transaction = process->load.settings.transaction;
 	pid_t pid = process->child.pid;
 
 	if (pid <= 0)
@@ -208,8 +208,8 @@ static bool await_end(struct load_process *process, int64_t deadline_ns)
 	/* A failure on the way out counts as a death too. */
 	if (atomic_load(&process->load.shared->state) != LOAD_DONE)
 		process->died = true;
-	if (knobs)
-		knobs_disown_process(knobs, pid);
+	if (transaction)
+		transaction_disown_process(transaction, pid);
 	return true;
 }
 
@@ -231,7 +231,7 @@ void loads_stop(struct load_process *processes, size_t count, int64_t asked_unti
 
 		if (process->stuck)
 			process->stuck = child_kill(&process->child, grace_ns > 0 ? grace_ns : 0,
-						    process->load.settings.knobs) < 0;
+						    process->load.settings.transaction) < 0;
 	}
 }
 
@@ -302,7 +302,7 @@ void loads_free(struct load_process *processes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		child_kill(&processes[i].child, processes[i].stuck ? 0 : KILL_GRACE_NS,
-			   processes[i].load.settings.knobs);
+			   processes[i].load.settings.transaction);
 		release(&processes[i]);
 	}
 }

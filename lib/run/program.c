@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define STACK_LEAST_BYTES (UINT64_C(1) << 20)
 #define STACK_BYTES (UINT64_C(8) << 20)
@@ -100,7 +100,7 @@ static int widen_stack(char **argv, struct message *message)
 
 int program_begin(char **argv, struct message *message)
 {
-	int64_t wait_ns = knobs_lock_wait_ns(0, message);
+	int64_t wait_ns = transaction_lock_wait_ns(0, message);
 
 	return wait_ns < 0 ? (int)wait_ns : widen_stack(argv, message);
 }

@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 
-void run_put_back(struct knobs *knobs, int error, struct record *record, struct message *message)
+void run_put_back(struct transaction *transaction, int error, struct record *record,
+		  struct message *message)
 {
 	struct message why = {""};
 
@@ -13,7 +14,7 @@ void run_put_back(struct knobs *knobs, int error, struct record *record, struct 
 		message->text[0] = '\0';
 	else if (message && !message->text[0])
 		message_set(message, error, "%s", strerrordesc_np(-error));
-	if (knobs_close(knobs, &why) == 0)
+	if (transaction_close(transaction, &why) == 0)
 		return;
 	message_add(message, "not everything is put back: %s", why.text);
 	if (!record)

@@ -4,7 +4,7 @@
 
 #include "base/message.h"
 #include "record/record.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 /*
  * Ends the transaction (NULL: none) of a run that ended with @error. What could not be put back
@@ -12,6 +12,7 @@
  * otherwise after a run that did not fail; the record (may be NULL) gets a note, and
  * "counters.not_put_back". The program then ends with EXIT_FAILED, its result kept.
  */
-void run_put_back(struct knobs *knobs, int error, struct record *record, struct message *message);
+void run_put_back(struct transaction *transaction, int error, struct record *record,
+		  struct message *message);
 
 #endif

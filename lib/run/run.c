@@ -188,9 +188,9 @@ static int execute(struct run *run)
 		return error;
 	run->record->environment = environment_describe();
 	environment_machine_key(run->record->environment, run->record->machine_key);
-	error = knobs_open(&run->knobs, run->settings->benchmark, run->message);
+	error = transaction_open(&run->transaction, run->settings->benchmark, run->message);
 	if (!error) {
-		knobs_heed(run->knobs, run->settings->interrupted);
+		transaction_watch_interrupt(run->transaction, run->settings->interrupted);
 		error = run_enter_scope(run);
 	}
 	if (!error)
@@ -232,8 +232,8 @@ int run_execute(const struct run_settings *settings, struct record **ret_record,
 
 	error = execute(&run);
 
-	knobs_end_by(run.knobs, end_of_step(&run, PUT_BACK_NS));
-	run_put_back(run.knobs, error, run.record, message);
+	transaction_end_by(run.transaction, end_of_step(&run, PUT_BACK_NS));
+	run_put_back(run.transaction, error, run.record, message);
 	if (dma_latency_fd >= 0)
 		close(dma_latency_fd);
 	setpriority(PRIO_PROCESS, 0, nice_before);

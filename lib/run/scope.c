@@ -42,7 +42,7 @@ static int make_swap(struct run *run)
 
 	if (run->plan.swap_bytes == 0)
 		return 0;
-	error = swap_make_zram(run->knobs, run->plan.swap_bytes, &run->swap, &reason);
+	error = swap_make_zram(run->transaction, run->plan.swap_bytes, &run->swap, &reason);
 	if (!error) {
 		record_note(run->record, "swap: zram of %s made for this run",
 			    format_size(run->plan.swap_bytes, text, sizeof(text)));
@@ -65,7 +65,7 @@ static int make_group(struct run *run)
 
 	if (!run->plan.memcg)
 		return 0;
-	error = cgroup_make(run->knobs, "run", &group, run->message);
+	error = cgroup_make(run->transaction, "run", &group, run->message);
 	if (!error)
 		error = cgroup_set_limit(&group, run->plan.limit_bytes, run->message);
 	if (!error)

@@ -8,7 +8,7 @@
 #include "sampler/sampler.h"
 #include "sys/cgroup.h"
 #include "sys/kmsg.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/snapshot.h"
 #include "sys/swap.h"
 
@@ -28,7 +28,7 @@ struct run {
 	struct record *record;
 	struct message *message;
 
-	struct knobs *knobs;
+	struct transaction *transaction;
 	struct cgroup group; /* version CGROUP_NONE: machine scope */
 	struct swap_area swap;
 	struct load_process loads[RUN_LOADS_MAX];
@@ -49,7 +49,7 @@ struct run {
 	bool load_death_noted[RUN_LOADS_MAX];
 };
 
-/* run_scope.c: group, limit, swap, reset. Undone by the knobs. */
+/* scope.c: group, limit, swap, reset. The transaction undoes it. */
 int run_enter_scope(struct run *run);
 const struct backend_ops *run_choose_backend(const struct run_settings *settings,
 					     struct record *record);

@@ -85,8 +85,8 @@ int run_start_loads(struct run *run)
 	for (size_t i = 0; i < run->plan.load_count; i++) {
 		struct load_settings *load = &run->plan.loads[i];
 
-		load->knobs = run->knobs;
-		load->backend_settings.knobs = run->knobs;
+		load->transaction = run->transaction;
+		load->backend_settings.transaction = run->transaction;
 		error = load_start(load, group, &run->loads[run->load_count], run->message);
 		if (error)
 			return error;
@@ -113,7 +113,7 @@ static int start_sampler(struct run *run)
 		.priority = settings->priority,
 		.cgroup = settings->measure->flags & MEASURE_IN_GROUP ? group : NULL,
 		.samples_path = settings->samples_path,
-		.knobs = run->knobs,
+		.transaction = run->transaction,
 	};
 	const struct message *notes;
 	size_t count;

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "sys/child.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define WRITE_EVERY_NS (50 * NS_PER_MS)
 #define KILL_GRACE_NS (200 * NS_PER_MS)
@@ -32,7 +32,7 @@ struct sample_sink {
 	int fd;
 	FILE *stream; /* of the writer */
 	struct child writer;
-	struct knobs *knobs;
+	struct transaction *transaction;
 };
 
 static bool write_header(struct sample_sink *sink)
@@ -167,10 +167,11 @@ static int map_rings(struct sample_sink *sink)
 	return 0;
 }
 
-int sample_sink_open(const char *path, const int *cpus, size_t threads, struct knobs *knobs,
-		     struct sample_sink **ret_sink, struct message *message)
+int sample_sink_open(const char *path, const int *cpus, size_t threads,
+		     struct transaction *transaction, struct sample_sink **ret_sink,
+		     struct message *message)
 {
-	struct child_settings child = {.name = "samples", .knobs = knobs};
+	struct child_settings child = {.name = "samples", .transaction = transaction};
 	size_t length = strlen(path);
 	struct sample_sink *sink = calloc(1, sizeof(*sink));
 	int error;
@@ -179,7 +180,7 @@ int sample_sink_open(const char *path, const int *cpus, size_t threads, struct k
 		return message_set_errno(message, -ENOMEM, "samples");
 	sink->fd = -1;
 	sink->threads = threads;
-	sink->knobs = knobs;
+	sink->transaction = transaction;
 	sink->text = length > 4 && strcmp(path + length - 4, ".txt") == 0;
 	sink->cpus = calloc(threads, sizeof(*sink->cpus));
 	error = sink->cpus ? map_rings(sink) : -ENOMEM;
@@ -219,14 +220,14 @@ int sample_sink_finish(struct sample_sink *sink, int64_t deadline_ns, struct mes
 	atomic_store(&sink->shared->stop, 1);
 	error = child_wait(&sink->writer, deadline_ns, &status);
 	if (error == -ETIMEDOUT) {
-		child_kill(&sink->writer, KILL_GRACE_NS, sink->knobs);
+		child_kill(&sink->writer, KILL_GRACE_NS, sink->transaction);
 		return message_set(message, -ETIMEDOUT,
 				   "the samples file did not take its data in time: %" PRIu64
 				   " samples are not in it",
 				   sample_sink_lost(sink));
 	}
-	if (sink->knobs && pid > 0)
-		knobs_disown_process(sink->knobs, pid);
+	if (sink->transaction && pid > 0)
+		transaction_disown_process(sink->transaction, pid);
 	error = atomic_load(&sink->shared->error);
 	if (error == 0 && status != 0)
 		return message_set(message, -ECHILD,
@@ -254,7 +255,7 @@ void sample_sink_free(struct sample_sink *sink)
 	if (!sink)
 		return;
 	if (sink->writer.pid > 0)
-		child_kill(&sink->writer, KILL_GRACE_NS, sink->knobs);
+		child_kill(&sink->writer, KILL_GRACE_NS, sink->transaction);
 	if (sink->fd >= 0)
 		close(sink->fd);
 	if (sink->shared)

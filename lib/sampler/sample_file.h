@@ -8,7 +8,7 @@
 
 #include "base/message.h"
 
-struct knobs;
+struct transaction;
 
 /*
  * Every sample of a run in a file (--samples). One ring a sampling thread, in shared memory and
@@ -73,8 +73,9 @@ struct sample_sink;
  * Makes the file, the rings and the writer. @cpus: of each of @threads threads. -errno of the file
  * with its name in @message.
  */
-int sample_sink_open(const char *path, const int *cpus, size_t threads, struct knobs *knobs,
-		     struct sample_sink **ret_sink, struct message *message);
+int sample_sink_open(const char *path, const int *cpus, size_t threads,
+		     struct transaction *transaction, struct sample_sink **ret_sink,
+		     struct message *message);
 
 struct sample_ring *sample_sink_ring(struct sample_sink *sink, size_t thread);
 

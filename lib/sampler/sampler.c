@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "sampler/process.h"
 #include "sampler/sample_file.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/steal.h"
 
 #define START_LIMIT_NS (20 * NS_PER_S)
@@ -97,7 +97,7 @@ static int open_sink(struct sampler *sampler, struct message *message)
 	for (size_t i = 0; i < count; i++)
 		cpus[i] = sampler->process.threads[i].cpu;
 	error = sample_sink_open(sampler->settings.samples_path, cpus, count,
-				 sampler->settings.knobs, &sampler->sink, message);
+				 sampler->settings.transaction, &sampler->sink, message);
 	free(cpus);
 	sampler->process.sink = sampler->sink;
 	return error;
@@ -146,7 +146,7 @@ static int start_process(struct sampler *sampler, struct message *message)
 		.name = "sampler",
 		.oom_score_adj = -1000,
 		.cgroup = sampler->settings.cgroup,
-		.knobs = sampler->settings.knobs,
+		.transaction = sampler->settings.transaction,
 	};
 	struct sampler_shared *shared = sampler->process.shared;
 	int error = child_start(&child, sampler_process_run, &sampler->process, &sampler->child,
@@ -407,14 +407,14 @@ static bool wake_running(const struct sampler *sampler)
 
 static int end_process(struct sampler *sampler)
 {
-	struct knobs *knobs = sampler->settings.knobs;
+	struct transaction *transaction = sampler->settings.transaction;
 	pid_t pid = sampler->child.pid;
 	int status;
 
 	if (child_wait(&sampler->child, clock_now_ns() + KILL_GRACE_NS, &status) == -ETIMEDOUT)
-		return child_kill(&sampler->child, KILL_GRACE_NS, knobs);
-	if (knobs && pid > 0)
-		knobs_disown_process(knobs, pid);
+		return child_kill(&sampler->child, KILL_GRACE_NS, transaction);
+	if (transaction && pid > 0)
+		transaction_disown_process(transaction, pid);
 	return 0;
 }
 
@@ -439,7 +439,7 @@ int sampler_stop(struct sampler *sampler, int64_t *ret_stall_ns)
 	}
 	if (running) {
 		sampler->stall_ns = sampler_stalled_ns(sampler, clock_now_ns(), NULL);
-		error = child_kill(&sampler->child, KILL_GRACE_NS, sampler->settings.knobs);
+		error = child_kill(&sampler->child, KILL_GRACE_NS, sampler->settings.transaction);
 	} else {
 		error = end_process(sampler);
 	}
@@ -464,7 +464,7 @@ void sampler_free(struct sampler *sampler)
 	if (!sampler)
 		return;
 	if (sampler->child.pid > 0)
-		child_kill(&sampler->child, KILL_GRACE_NS, sampler->settings.knobs);
+		child_kill(&sampler->child, KILL_GRACE_NS, sampler->settings.transaction);
 	sample_sink_free(sampler->sink);
 	steal_log_free(sampler->steal_log);
 	free(sampler->steal_notes);

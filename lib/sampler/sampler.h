@@ -24,7 +24,7 @@ struct sampler_settings {
 	const struct cgroup *cgroup; /* NULL: stay where we are */
 	const char *
 		samples_path; /* --samples; NULL: none. ".txt" text, else binary (docs/method.md) */
-	struct knobs *knobs;
+	struct transaction *transaction;
 };
 
 struct sampler;

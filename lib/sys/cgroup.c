@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define SMALLEST_LIMIT (UINT64_C(1) << 20)
 #define HELP_DELEGATE "run as root, or under: systemd-run --user --scope -p Delegate=yes"
@@ -291,7 +291,7 @@ static int64_t group_count(const struct cgroup *group, const char *file, const c
 	return count;
 }
 
-int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
+int cgroup_make(struct transaction *transaction, const char *name, struct cgroup *ret_group,
 		struct message *message)
 {
 	char control[PATH_MAX];
@@ -308,11 +308,12 @@ int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
 		return message_set_errno(message, -ENAMETOOLONG, "group below %.200s", parent.path);
 	if (parent.version == CGROUP_V2 &&
 	    !file_has_word(parent.path, "cgroup.subtree_control", "memory")) {
-		result = knobs_write_reversibly(knobs, control, "+memory", "-memory", message);
+		result = transaction_write_reversibly(transaction, control, "+memory", "-memory",
+						      message);
 		if (result < 0)
 			return result;
 	}
-	result = knobs_make_group(knobs, group.path, message);
+	result = transaction_make_group(transaction, group.path, message);
 	if (result == 0)
 		*ret_group = group;
 	return result;

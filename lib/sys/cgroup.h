@@ -8,7 +8,7 @@
 
 #include "base/message.h"
 
-struct knobs;
+struct transaction;
 
 enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
@@ -28,7 +28,7 @@ int cgroup_detect(struct cgroup *ret_parent, struct message *message);
 void cgroup_own_path(const char *controller, char *buffer, size_t size);
 
 /* Makes a group "syslatency-<pid>-<name>" by transaction. */
-int cgroup_make(struct knobs *knobs, const char *name, struct cgroup *ret_group,
+int cgroup_make(struct transaction *transaction, const char *name, struct cgroup *ret_group,
 		struct message *message);
 
 /* Memory limit; swap stays unlimited. -EINVAL below 1 MiB. */

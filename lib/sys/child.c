@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "sys/cgroup.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/process.h"
 
 #define POLL_STEP_NS (2 * NS_PER_MS)
@@ -82,8 +82,8 @@ static int place_child(const struct child_settings *settings, pid_t pid, struct 
 {
 	int result;
 
-	if (settings->knobs) {
-		result = knobs_own_process(settings->knobs, pid, message);
+	if (settings->transaction) {
+		result = transaction_own_process(settings->transaction, pid, message);
 		if (result < 0)
 			return result;
 	}
@@ -129,7 +129,7 @@ int child_start(const struct child_settings *settings, int (*body)(void *argumen
 	if (result == 0 && write(go[1], "g", 1) != 1)
 		result = message_set_errno(message, -errno, "pipe");
 	if (result < 0)
-		child_kill(&child, 10 * NS_PER_S, settings->knobs);
+		child_kill(&child, 10 * NS_PER_S, settings->transaction);
 	else
 		*ret_child = child;
 close_pipe:
@@ -183,7 +183,7 @@ int child_wait(struct child *child, int64_t deadline_ns, int *ret_status)
 	}
 }
 
-int child_kill(struct child *child, int64_t grace_ns, struct knobs *knobs)
+int child_kill(struct child *child, int64_t grace_ns, struct transaction *transaction)
 {
 	pid_t pid = child->pid;
 	int result;
@@ -198,8 +198,8 @@ int child_kill(struct child *child, int64_t grace_ns, struct knobs *knobs)
 		result = 0;
 	if (result == 0) {
 		forget(child);
-		if (knobs)
-			knobs_disown_process(knobs, pid);
+		if (transaction)
+			transaction_disown_process(transaction, pid);
 	}
 	return result;
 }

@@ -9,7 +9,7 @@
 #include "base/message.h"
 
 struct cgroup;
-struct knobs;
+struct transaction;
 
 /* A process of ours: a load, the sampler, a foreign command. */
 struct child {
@@ -21,7 +21,8 @@ struct child_settings {
 	const char *name;	     /* PR_SET_NAME, 15 bytes */
 	int oom_score_adj;	     /* asked for; what could not be set is left */
 	const struct cgroup *cgroup; /* entered before the body runs; NULL: stay */
-	struct knobs *knobs; /* guardian that ends it after a SIGKILL of the program; NULL: none */
+	struct transaction
+		*transaction; /* guardian that ends it after a SIGKILL of the program; NULL: none */
 };
 
 /*
@@ -41,6 +42,6 @@ int child_wait(struct child *child, int64_t deadline_ns, int *ret_status);
 
 /* SIGKILL, waits up to @grace_ns; -ETIMEDOUT when it cannot die (D state): the guardian keeps it.
  */
-int child_kill(struct child *child, int64_t grace_ns, struct knobs *knobs);
+int child_kill(struct child *child, int64_t grace_ns, struct transaction *transaction);
 
 #endif

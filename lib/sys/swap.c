@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define HOT_ADD "/sys/class/zram-control/hot_add"
 #define HOT_REMOVE "/sys/class/zram-control/hot_remove"
@@ -107,7 +107,8 @@ static int find_unused(void)
  * A new device. It must be registered before it exists, so the number that the kernel will give
  * (the lowest free one) is foreseen; when it gives another, that one is taken away and it goes on.
  */
-static int add_device(struct knobs *knobs, char *device, size_t size, struct message *message)
+static int add_device(struct transaction *transaction, char *device, size_t size,
+		      struct message *message)
 {
 	int attempt, number, result;
 	char text[16];
@@ -117,13 +118,13 @@ static int add_device(struct knobs *knobs, char *device, size_t size, struct mes
 		for (number = 0; device_exists(number);)
 			number++;
 		snprintf(device, size, "zram%d", number);
-		result = knobs_own_swap(knobs, device, true, message);
+		result = transaction_own_swap(transaction, device, true, message);
 		if (result < 0)
 			return result;
 		result = machine_read_int64(HOT_ADD, &given);
 		if (result == 0 && given == number)
 			return 0;
-		knobs_disown_swap(knobs, device);
+		transaction_disown_swap(transaction, device);
 		if (result < 0)
 			return message_set_errno(message, result, "cannot add a zram device");
 		snprintf(text, sizeof(text), "%" PRId64, given);
@@ -132,21 +133,22 @@ static int add_device(struct knobs *knobs, char *device, size_t size, struct mes
 	return message_set(message, -EBUSY, "zram devices come and go; cannot add one");
 }
 
-static int claim_device(struct knobs *knobs, char *device, size_t size, struct message *message)
+static int claim_device(struct transaction *transaction, char *device, size_t size,
+			struct message *message)
 {
 	int number, result;
 
 	/* Whoever else looks for an unused device waits until this one is in use. */
-	result = knobs_lock(knobs, message);
+	result = transaction_lock(transaction, message);
 	if (result < 0)
 		return result;
 	number = find_unused();
 	if (number >= 0) {
 		snprintf(device, size, "zram%d", number);
-		return knobs_own_swap(knobs, device, false, message);
+		return transaction_own_swap(transaction, device, false, message);
 	}
 	if (machine_exists(HOT_ADD))
-		return add_device(knobs, device, size, message);
+		return add_device(transaction, device, size, message);
 	return message_set(message, -ENODEV,
 			   "no zram device: load the module (modprobe zram), or use --swap none");
 }
@@ -215,7 +217,7 @@ static int activate(const char *device, uint64_t bytes, size_t page_bytes, struc
 	return 0;
 }
 
-int swap_make_zram(struct knobs *knobs, uint64_t bytes, struct swap_area *ret_area,
+int swap_make_zram(struct transaction *transaction, uint64_t bytes, struct swap_area *ret_area,
 		   struct message *message)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -230,13 +232,13 @@ int swap_make_zram(struct knobs *knobs, uint64_t bytes, struct swap_area *ret_ar
 		return message_set(
 			message, -EPERM,
 			"making swap needs CAP_SYS_ADMIN: run as root, or use --swap none");
-	mark = knobs_mark(knobs);
-	result = claim_device(knobs, area.device, sizeof(area.device), message);
+	mark = transaction_mark(transaction);
+	result = claim_device(transaction, area.device, sizeof(area.device), message);
 	if (result < 0)
 		return result;
 	result = activate(area.device, area.bytes, page_bytes, message);
 	if (result < 0) {
-		knobs_undo_to(knobs, mark, NULL);
+		transaction_undo_to(transaction, mark, NULL);
 		return result;
 	}
 	*ret_area = area;

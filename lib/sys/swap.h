@@ -7,7 +7,7 @@
 
 #include "base/message.h"
 
-struct knobs;
+struct transaction;
 
 struct swap_area {
 	char device[64]; /* "zram0"; "" when the machine's own swap is used */
@@ -22,7 +22,7 @@ int swap_total(uint64_t *ret_total_bytes, uint64_t *ret_free_bytes);
  * lz4 when offered, swapon with a priority above the others. By transaction.
  * -ENODEV without zram, -EPERM without CAP_SYS_ADMIN.
  */
-int swap_make_zram(struct knobs *knobs, uint64_t bytes, struct swap_area *ret_area,
+int swap_make_zram(struct transaction *transaction, uint64_t bytes, struct swap_area *ret_area,
 		   struct message *message);
 
 #endif

@@ -50,7 +50,7 @@ struct guardian {
 /* The forked process, all signals blocked; descriptors in @guardian are kept, others closed. */
 void guardian_main(const struct guardian *guardian) __attribute__((noreturn));
 
-struct knobs {
+struct transaction {
 	struct undo_shared *shared;
 	int directory_fd, lock_fd, journal_fd, socket;
 	atomic_bool locked; /* the machine-wide lock is held */
@@ -61,14 +61,15 @@ struct knobs {
 	char journal_name[JOURNAL_NAME_BYTES];
 };
 
-/* Notes how to undo a change that is not made yet; *ret_sequence: for knobs_drop(). -EPIPE. */
-int knobs_add(struct knobs *knobs, enum undo_verb verb, const char *const *fields,
-	      uint64_t *ret_sequence, struct message *message);
+/* Notes how to undo a change that is not made yet; *ret_sequence: for transaction_drop(). -EPIPE.
+ */
+int transaction_add(struct transaction *transaction, enum undo_verb verb, const char *const *fields,
+		    uint64_t *ret_sequence, struct message *message);
 
 /* The change was not made. */
-void knobs_drop(struct knobs *knobs, uint64_t sequence);
+void transaction_drop(struct transaction *transaction, uint64_t sequence);
 
 /* What @verb and its first field say needs no undoing any more. */
-void knobs_disown(struct knobs *knobs, enum undo_verb verb, const char *field);
+void transaction_disown(struct transaction *transaction, enum undo_verb verb, const char *field);
 
 #endif

@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "undo/journal.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
 
 #define WAIT_VARIABLE "SYSLATENCY_LOCK_WAIT_S"
 #define WAIT_MOST_S 1e6
 
-int64_t knobs_lock_wait_ns(int64_t otherwise_ns, struct message *message)
+int64_t transaction_lock_wait_ns(int64_t otherwise_ns, struct message *message)
 {
 	const char *text = getenv(WAIT_VARIABLE);
 	double seconds;
@@ -33,7 +33,7 @@ int64_t knobs_lock_wait_ns(int64_t otherwise_ns, struct message *message)
 
 int64_t lock_wait_ns(void)
 {
-	int64_t wait_ns = knobs_lock_wait_ns(10 * NS_PER_S, NULL);
+	int64_t wait_ns = transaction_lock_wait_ns(10 * NS_PER_S, NULL);
 
 	return wait_ns < 0 ? 10 * NS_PER_S : wait_ns; /* programs have refused that */
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "undo/journal.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/process.h"
 
 enum journal_state {
@@ -203,17 +203,17 @@ static int visit_all(visitor *visit, int *ret_count, struct message *message)
 	return first;
 }
 
-int knobs_restore(int *ret_count, struct message *message)
+int transaction_restore(int *ret_count, struct message *message)
 {
 	return visit_all(restore, ret_count, message);
 }
 
-int knobs_count_abandoned(int *ret_count)
+int transaction_count_abandoned(int *ret_count)
 {
 	return visit_all(is_abandoned, ret_count, NULL);
 }
 
-int knobs_count_unfinished(int *ret_count)
+int transaction_count_unfinished(int *ret_count)
 {
 	return visit_all(is_unfinished, ret_count, NULL);
 }

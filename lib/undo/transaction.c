@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Begin, notes and end of a transaction; what is noted is in knob.c. */
+/* Begin, notes and end of a transaction; what is noted is in changes.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "undo/guardian.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/process.h"
 
 #define START_LIMIT_NS (10 * NS_PER_S) /* until the guardian has made the journal */
@@ -35,7 +35,7 @@ static int above_stdio(int fd)
 	return moved;
 }
 
-static int share_memory(struct knobs *knobs, struct message *message)
+static int share_memory(struct transaction *transaction, struct message *message)
 {
 	pthread_mutexattr_t attributes;
 	struct undo_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -48,51 +48,52 @@ static int share_memory(struct knobs *knobs, struct message *message)
 	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&shared->mutex, &attributes);
 	pthread_mutexattr_destroy(&attributes);
-	knobs->shared = shared;
+	transaction->shared = shared;
 	return 0;
 }
 
 /* The lock is opened before the fork, so that program and guardian hold it together. */
-static int open_files(struct knobs *knobs, struct message *message)
+static int open_files(struct transaction *transaction, struct message *message)
 {
-	knobs->directory_fd = above_stdio(journal_open_directory(true, message));
-	if (knobs->directory_fd < 0)
-		return knobs->directory_fd;
-	knobs->lock_fd = above_stdio(lock_open(knobs->directory_fd, message));
-	return knobs->lock_fd < 0 ? knobs->lock_fd : 0;
+	transaction->directory_fd = above_stdio(journal_open_directory(true, message));
+	if (transaction->directory_fd < 0)
+		return transaction->directory_fd;
+	transaction->lock_fd = above_stdio(lock_open(transaction->directory_fd, message));
+	return transaction->lock_fd < 0 ? transaction->lock_fd : 0;
 }
 
-static int fork_guardian(struct knobs *knobs, struct message *message)
+static int fork_guardian(struct transaction *transaction, struct message *message)
 {
 	struct guardian guardian = {
-		.shared = knobs->shared,
-		.directory_fd = knobs->directory_fd,
-		.lock_fd = knobs->lock_fd,
-		.program = knobs->program,
-		.program_name = knobs->program_name,
+		.shared = transaction->shared,
+		.directory_fd = transaction->directory_fd,
+		.lock_fd = transaction->lock_fd,
+		.program = transaction->program,
+		.program_name = transaction->program_name,
 	};
-	int pair[2], result = process_start_ticks(knobs->program, &guardian.program_start_ticks);
+	int pair[2],
+		result = process_start_ticks(transaction->program, &guardian.program_start_ticks);
 	sigset_t all, before;
 
 	if (result < 0)
 		return message_set_errno(message, result, "start time of this process");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return message_set_errno(message, -errno, "socketpair");
-	knobs->socket = above_stdio(pair[0]);
+	transaction->socket = above_stdio(pair[0]);
 	guardian.socket = above_stdio(pair[1]);
-	guardian.program_pidfd = above_stdio(process_pidfd(knobs->program));
+	guardian.program_pidfd = above_stdio(process_pidfd(transaction->program));
 	/* No signal may end the guardian before it ignores them, and no handler run in it. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	knobs->guardian = fork();
+	transaction->guardian = fork();
 	result = -errno;
-	if (knobs->guardian == 0)
+	if (transaction->guardian == 0)
 		guardian_main(&guardian);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	close(guardian.socket);
 	if (guardian.program_pidfd >= 0)
 		close(guardian.program_pidfd);
-	if (knobs->guardian < 0)
+	if (transaction->guardian < 0)
 		return message_set_errno(message, result, "cannot start the guardian process");
 	return 0;
 }
@@ -101,20 +102,22 @@ static int fork_guardian(struct knobs *knobs, struct message *message)
  * 0; -EPIPE: it ended without; -ETIMEDOUT. The socket's own limit, because poll(2) fails where the
  * program may have no descriptors any more.
  */
-static int await_report(const struct knobs *knobs, int64_t limit_ns, struct guardian_report *report)
+static int await_report(const struct transaction *transaction, int64_t limit_ns,
+			struct guardian_report *report)
 {
 	int64_t deadline_ns = clock_now_ns() + limit_ns;
 	ssize_t got;
 
-	if (knobs->end_by_ns < deadline_ns)
-		deadline_ns = knobs->end_by_ns;
+	if (transaction->end_by_ns < deadline_ns)
+		deadline_ns = transaction->end_by_ns;
 	do {
 		int64_t left_us = (deadline_ns - clock_now_ns()) / NS_PER_US;
 		struct timeval left = {.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
 
 		/* No time at all would mean: without a limit. */
-		setsockopt(knobs->socket, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
-		got = recv(knobs->socket, report, sizeof(*report), left_us > 0 ? 0 : MSG_DONTWAIT);
+		setsockopt(transaction->socket, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
+		got = recv(transaction->socket, report, sizeof(*report),
+			   left_us > 0 ? 0 : MSG_DONTWAIT);
 	} while (got < 0 && errno == EINTR);
 	if (got == (ssize_t)sizeof(*report))
 		return 0;
@@ -122,14 +125,14 @@ static int await_report(const struct knobs *knobs, int64_t limit_ns, struct guar
 }
 
 /* Its end, or false when it does not come: a guardian may be stopped, or stuck in the kernel. */
-static bool guardian_ended(const struct knobs *knobs)
+static bool guardian_ended(const struct transaction *transaction)
 {
 	int64_t deadline_ns = clock_now_ns() + NS_PER_S;
 
-	if (knobs->end_by_ns < deadline_ns)
-		deadline_ns = knobs->end_by_ns;
+	if (transaction->end_by_ns < deadline_ns)
+		deadline_ns = transaction->end_by_ns;
 	for (;;) {
-		pid_t got = waitpid(knobs->guardian, NULL, WNOHANG);
+		pid_t got = waitpid(transaction->guardian, NULL, WNOHANG);
 
 		if (got > 0 || (got < 0 && errno != EINTR))
 			return true;
@@ -139,10 +142,10 @@ static bool guardian_ended(const struct knobs *knobs)
 	}
 }
 
-static int open_journal(struct knobs *knobs, struct message *message)
+static int open_journal(struct transaction *transaction, struct message *message)
 {
 	struct guardian_report report;
-	int result = await_report(knobs, START_LIMIT_NS, &report);
+	int result = await_report(transaction, START_LIMIT_NS, &report);
 
 	if (result == -EPIPE)
 		return message_set(message, result, "the guardian process was killed as it began");
@@ -150,115 +153,118 @@ static int open_journal(struct knobs *knobs, struct message *message)
 		return message_set_errno(message, result, "the guardian process");
 	if (report.error)
 		return message_set(message, report.error, "%s", report.message.text);
-	memcpy(knobs->journal_name, report.journal_name, sizeof(knobs->journal_name));
-	knobs->journal_fd = openat(knobs->directory_fd, knobs->journal_name,
-				   O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-	return knobs->journal_fd < 0
-		       ? message_set_errno(message, -errno, "journal %s", knobs->journal_name)
+	memcpy(transaction->journal_name, report.journal_name, sizeof(transaction->journal_name));
+	transaction->journal_fd = openat(transaction->directory_fd, transaction->journal_name,
+					 O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	return transaction->journal_fd < 0
+		       ? message_set_errno(message, -errno, "journal %s", transaction->journal_name)
 		       : 0;
 }
 
-int knobs_open(struct knobs **ret_knobs, const char *program, struct message *message)
+int transaction_open(struct transaction **ret_transaction, const char *program,
+		     struct message *message)
 {
-	struct knobs *knobs = calloc(1, sizeof(*knobs));
+	struct transaction *transaction = calloc(1, sizeof(*transaction));
 	int result;
 
-	if (!knobs)
+	if (!transaction)
 		return message_set_errno(message, -ENOMEM, "transaction");
-	knobs->directory_fd = knobs->lock_fd = knobs->journal_fd = knobs->socket = -1;
-	knobs->end_by_ns = INT64_MAX;
-	knobs->program = getpid();
-	snprintf(knobs->program_name, sizeof(knobs->program_name), "%s", program);
-	result = share_memory(knobs, message);
+	transaction->directory_fd = transaction->lock_fd = transaction->journal_fd =
+		transaction->socket = -1;
+	transaction->end_by_ns = INT64_MAX;
+	transaction->program = getpid();
+	snprintf(transaction->program_name, sizeof(transaction->program_name), "%s", program);
+	result = share_memory(transaction, message);
 	if (result == 0)
-		result = open_files(knobs, message);
+		result = open_files(transaction, message);
 	if (result == 0)
-		result = fork_guardian(knobs, message);
+		result = fork_guardian(transaction, message);
 	if (result == 0) {
-		result = open_journal(knobs, message);
+		result = open_journal(transaction, message);
 		if (result < 0) {
-			shutdown(knobs->socket, SHUT_WR);
-			guardian_ended(knobs);
+			shutdown(transaction->socket, SHUT_WR);
+			guardian_ended(transaction);
 		}
 	}
 	if (result == 0)
-		*ret_knobs = knobs;
+		*ret_transaction = transaction;
 	else
-		knobs_forget(knobs);
+		transaction_forget(transaction);
 	return result;
 }
 
-void knobs_forget(struct knobs *knobs)
+void transaction_forget(struct transaction *transaction)
 {
-	if (!knobs)
+	if (!transaction)
 		return;
-	if (knobs->shared)
-		munmap(knobs->shared, sizeof(*knobs->shared));
-	if (knobs->directory_fd >= 0)
-		close(knobs->directory_fd);
-	if (knobs->lock_fd >= 0)
-		close(knobs->lock_fd);
-	if (knobs->journal_fd >= 0)
-		close(knobs->journal_fd);
-	if (knobs->socket >= 0)
-		close(knobs->socket);
-	free(knobs);
+	if (transaction->shared)
+		munmap(transaction->shared, sizeof(*transaction->shared));
+	if (transaction->directory_fd >= 0)
+		close(transaction->directory_fd);
+	if (transaction->lock_fd >= 0)
+		close(transaction->lock_fd);
+	if (transaction->journal_fd >= 0)
+		close(transaction->journal_fd);
+	if (transaction->socket >= 0)
+		close(transaction->socket);
+	free(transaction);
 }
 
-void knobs_heed(struct knobs *knobs, const volatile sig_atomic_t *interrupted)
+void transaction_watch_interrupt(struct transaction *transaction,
+				 const volatile sig_atomic_t *interrupted)
 {
-	knobs->interrupted = interrupted;
+	transaction->interrupted = interrupted;
 }
 
-void knobs_end_by(struct knobs *knobs, int64_t deadline_ns)
+void transaction_end_by(struct transaction *transaction, int64_t deadline_ns)
 {
-	if (knobs)
-		knobs->end_by_ns = deadline_ns;
+	if (transaction)
+		transaction->end_by_ns = deadline_ns;
 }
 
-int knobs_lock(struct knobs *knobs, struct message *message)
+int transaction_lock(struct transaction *transaction, struct message *message)
 {
 	int result;
 
-	if (knobs->locked)
+	if (transaction->locked)
 		return 0;
-	result = lock_take(knobs->lock_fd, knobs->program_name, knobs->program, lock_wait_ns(),
-			   knobs->interrupted, message);
-	knobs->locked = result == 0;
+	result = lock_take(transaction->lock_fd, transaction->program_name, transaction->program,
+			   lock_wait_ns(), transaction->interrupted, message);
+	transaction->locked = result == 0;
 	return result;
 }
 
 /* A killed one has closed its end; one that undoes says so. */
-static bool guardian_waits(const struct knobs *knobs)
+static bool guardian_waits(const struct transaction *transaction)
 {
 	char byte;
 
-	return !knobs->shared->ended &&
-	       recv(knobs->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	return !transaction->shared->ended &&
+	       recv(transaction->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-static int append(struct knobs *knobs, const char *text, uint64_t *ret_sequence,
+static int append(struct transaction *transaction, const char *text, uint64_t *ret_sequence,
 		  struct message *message)
 {
-	uint64_t sequence = knobs->shared->newest + 1;
+	uint64_t sequence = transaction->shared->newest + 1;
 	char line[UNDO_LINE_BYTES + 24];
 	int result;
 
-	if (!guardian_waits(knobs))
+	if (!guardian_waits(transaction))
 		return message_set(message, -EPIPE,
 				   "the guardian process was killed; nothing is changed any more");
 	snprintf(line, sizeof(line), "%" PRIu64 " %s", sequence, text);
-	result = journal_append(knobs->journal_fd, line);
+	result = journal_append(transaction->journal_fd, line);
 	if (result < 0)
 		return message_set_errno(message, result,
 					 "cannot note in the journal how to undo a change, "
 					 "so it is not made");
-	knobs->shared->newest = *ret_sequence = sequence;
+	transaction->shared->newest = *ret_sequence = sequence;
 	return 0;
 }
 
-int knobs_add(struct knobs *knobs, enum undo_verb verb, const char *const *fields,
-	      uint64_t *ret_sequence, struct message *message)
+int transaction_add(struct transaction *transaction, enum undo_verb verb, const char *const *fields,
+		    uint64_t *ret_sequence, struct message *message)
 {
 	struct undo_list checked = {0};
 	char text[UNDO_LINE_BYTES];
@@ -271,71 +277,71 @@ int knobs_add(struct knobs *knobs, enum undo_verb verb, const char *const *field
 	undo_list_clear(&checked);
 	if (result < 0)
 		return result;
-	result = undo_shared_lock(knobs->shared, ADD_LIMIT_NS);
+	result = undo_shared_lock(transaction->shared, ADD_LIMIT_NS);
 	if (result < 0)
 		return message_set_errno(message, result, "the journal");
-	result = append(knobs, text, ret_sequence, message);
-	pthread_mutex_unlock(&knobs->shared->mutex);
+	result = append(transaction, text, ret_sequence, message);
+	pthread_mutex_unlock(&transaction->shared->mutex);
 	return result;
 }
 
-void knobs_drop(struct knobs *knobs, uint64_t sequence)
+void transaction_drop(struct transaction *transaction, uint64_t sequence)
 {
 	/* Where it cannot be noted: undoing what was not changed does no harm. */
-	if (undo_shared_lock(knobs->shared, ADD_LIMIT_NS) < 0)
+	if (undo_shared_lock(transaction->shared, ADD_LIMIT_NS) < 0)
 		return;
-	journal_mark_done(knobs->journal_fd, sequence);
-	pthread_mutex_unlock(&knobs->shared->mutex);
+	journal_mark_done(transaction->journal_fd, sequence);
+	pthread_mutex_unlock(&transaction->shared->mutex);
 }
 
-void knobs_disown(struct knobs *knobs, enum undo_verb verb, const char *field)
+void transaction_disown(struct transaction *transaction, enum undo_verb verb, const char *field)
 {
 	struct journal_content content;
 	size_t i;
 
-	if (journal_load(knobs->journal_fd, &content, NULL) < 0)
+	if (journal_load(transaction->journal_fd, &content, NULL) < 0)
 		return;
 	for (i = 0; i < content.list.count; i++) {
 		const struct undo_record *record = &content.list.records[i];
 
 		if (!record->done && record->verb == verb && strcmp(record->fields[0], field) == 0)
-			knobs_drop(knobs, record->sequence);
+			transaction_drop(transaction, record->sequence);
 	}
 	undo_list_clear(&content.list);
 }
 
-size_t knobs_mark(const struct knobs *knobs)
+size_t transaction_mark(const struct transaction *transaction)
 {
-	return (size_t)knobs->shared->newest;
+	return (size_t)transaction->shared->newest;
 }
 
-int knobs_undo_to(struct knobs *knobs, size_t mark, struct message *message)
+int transaction_undo_to(struct transaction *transaction, size_t mark, struct message *message)
 {
 	struct undo_context context = {
-		.program = knobs->program,
+		.program = transaction->program,
 		.limit_ns = INT64_MAX,
-		.journal_fd = knobs->journal_fd,
+		.journal_fd = transaction->journal_fd,
 	};
 	struct journal_content content = {0};
-	int result = undo_shared_lock(knobs->shared, ADD_LIMIT_NS);
+	int result = undo_shared_lock(transaction->shared, ADD_LIMIT_NS);
 
 	if (result < 0)
 		return message_set_errno(message, result, "the journal");
-	result = journal_load(knobs->journal_fd, &content, message);
+	result = journal_load(transaction->journal_fd, &content, message);
 	if (result == 0)
 		result = undo_list_run(&content.list, mark, &context, message);
-	pthread_mutex_unlock(&knobs->shared->mutex);
+	pthread_mutex_unlock(&transaction->shared->mutex);
 	undo_list_clear(&content.list);
 	return result;
 }
 
 /* It lives and has not done its work: which of the two ways there are, as the user needs to know.
  */
-static int tell_unfinished(const struct knobs *knobs, struct message *message)
+static int tell_unfinished(const struct transaction *transaction, struct message *message)
 {
-	int pid = (int)knobs->guardian;
+	int pid = (int)transaction->guardian;
 
-	if (process_stopped(knobs->guardian))
+	if (process_stopped(transaction->guardian))
 		return message_set(
 			message, -EBUSY,
 			"the guardian process %d is stopped: it puts everything back once "
@@ -349,15 +355,15 @@ static int tell_unfinished(const struct knobs *knobs, struct message *message)
 }
 
 /* The guardian was killed: the program undoes its journal itself. */
-static int undo_alone(const struct knobs *knobs, struct message *message)
+static int undo_alone(const struct transaction *transaction, struct message *message)
 {
-	int64_t left_ns = knobs->end_by_ns - clock_now_ns();
+	int64_t left_ns = transaction->end_by_ns - clock_now_ns();
 	struct message why = {""};
-	int result = journal_undo_alone(knobs->directory_fd, knobs->journal_name, knobs->program,
-					knobs->lock_fd,
+	int result = journal_undo_alone(transaction->directory_fd, transaction->journal_name,
+					transaction->program, transaction->lock_fd,
 					left_ns > ALONE_LEAST_NS ? left_ns : ALONE_LEAST_NS, &why);
 
-	lock_release(knobs->lock_fd);
+	lock_release(transaction->lock_fd);
 	if (result >= 0)
 		return 0;
 	return message_set(message, result, "%.400s; put it back with: syslat check --restore",
@@ -365,11 +371,11 @@ static int undo_alone(const struct knobs *knobs, struct message *message)
 }
 
 /* What the guardian said at the end of its work, or of its first attempt. */
-static int tell_report(const struct knobs *knobs, const struct guardian_report *report,
+static int tell_report(const struct transaction *transaction, const struct guardian_report *report,
 		       struct message *message)
 {
 	if (!report->goes_on)
-		guardian_ended(knobs);
+		guardian_ended(transaction);
 	if (!report->error)
 		return 0;
 	return message_set(message, report->error, "%.400s; %s", report->message.text,
@@ -377,21 +383,21 @@ static int tell_report(const struct knobs *knobs, const struct guardian_report *
 					   : "put it back with: syslat check --restore");
 }
 
-int knobs_close(struct knobs *knobs, struct message *message)
+int transaction_close(struct transaction *transaction, struct message *message)
 {
 	struct guardian_report report;
 	int result;
 
-	if (!knobs)
+	if (!transaction)
 		return 0;
-	shutdown(knobs->socket, SHUT_WR);
-	result = await_report(knobs, UNDO_LIMIT_NS, &report);
+	shutdown(transaction->socket, SHUT_WR);
+	result = await_report(transaction, UNDO_LIMIT_NS, &report);
 	if (result == 0)
-		result = tell_report(knobs, &report, message);
-	else if (result == -EPIPE && guardian_ended(knobs))
-		result = undo_alone(knobs, message);
+		result = tell_report(transaction, &report, message);
+	else if (result == -EPIPE && guardian_ended(transaction))
+		result = undo_alone(transaction, message);
 	else
-		result = tell_unfinished(knobs, message);
-	knobs_forget(knobs);
+		result = tell_unfinished(transaction, message);
+	transaction_forget(transaction);
 	return result;
 }

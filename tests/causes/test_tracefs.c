@@ -227,7 +227,7 @@ static int collect_collapse(struct record *record, struct message *message)
 				   ~(uintptr_t)(HUGE_BYTES - 1));
 	thread->tid = gettid();
 	thread->cpu = -1;
-	error = knobs_open(&settings.knobs, "test", message);
+	error = transaction_open(&settings.transaction, "test", message);
 	if (!error)
 		error = cause_tracefs.start(&settings, &started, message);
 	if (!error) {
@@ -239,7 +239,7 @@ static int collect_collapse(struct record *record, struct message *message)
 		pthread_join(collapser, NULL);
 		error = cause_tracefs.finish(started, &end, record, message);
 	}
-	knobs_close(settings.knobs, NULL);
+	transaction_close(settings.transaction, NULL);
 	free(thread);
 	return error;
 }
@@ -272,7 +272,7 @@ static void test_stale_instance_is_removed(void **state)
 {
 	struct message message = {""};
 	struct instance instance;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char path[256];
 	pid_t child;
 
@@ -283,19 +283,19 @@ static void test_stale_instance_is_removed(void **state)
 	if (child == 0)
 		_exit(0);
 	waitpid(child, NULL, 0);
-	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
-	if (instance_find(&instance, knobs, &message) < 0) {
-		knobs_close(knobs, NULL);
+	assert_int_equal(transaction_open(&transaction, "test", &message), 0);
+	if (instance_find(&instance, transaction, &message) < 0) {
+		transaction_close(transaction, NULL);
 		SKIP_BECAUSE("%s", message.text);
 	}
 	snprintf(path, sizeof(path), "%s/instances/" INSTANCE_PREFIX "%d", instance.directory,
 		 (int)child);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(instance_make(&instance, knobs, BUFFER_DEFAULT_KIB, &message), 0);
+	assert_int_equal(instance_make(&instance, transaction, BUFFER_DEFAULT_KIB, &message), 0);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(instance.path, F_OK), 0);
 	instance_close(&instance);
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	assert_int_equal(access(instance.path, F_OK), -1);
 }
 
@@ -305,19 +305,20 @@ static void test_smaller_buffer_where_memory_is_short(void **state)
 	const int64_t more_than_there_is_kib = INT64_C(1) << 40;
 	struct message message = {""};
 	struct instance instance;
-	struct knobs *knobs;
+	struct transaction *transaction;
 
 	if (geteuid() != 0)
 		SKIP_BECAUSE("kernel events need root");
-	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
-	if (instance_find(&instance, knobs, &message) < 0) {
-		knobs_close(knobs, NULL);
+	assert_int_equal(transaction_open(&transaction, "test", &message), 0);
+	if (instance_find(&instance, transaction, &message) < 0) {
+		transaction_close(transaction, NULL);
 		SKIP_BECAUSE("%s", message.text);
 	}
-	assert_int_equal(instance_make(&instance, knobs, more_than_there_is_kib, &message), 0);
+	assert_int_equal(instance_make(&instance, transaction, more_than_there_is_kib, &message),
+			 0);
 	assert_int_equal(instance.buffer_kib, BUFFER_DEFAULT_KIB);
 	instance_close(&instance);
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 }
 
 /* From now on no directory is made in this process, as if the kernel had no memory. */
@@ -396,16 +397,16 @@ static void test_counters_where_there_is_no_memory(void **state)
 {
 	struct message message = {""};
 	struct instance instance;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	int status, error;
 	pid_t child;
 
 	if (geteuid() != 0)
 		SKIP_BECAUSE("kernel events need root");
-	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
-	error = instance_find(&instance, knobs, &message);
+	assert_int_equal(transaction_open(&transaction, "test", &message), 0);
+	error = instance_find(&instance, transaction, &message);
 	instance_close(&instance);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	if (error)
 		SKIP_BECAUSE("%s", message.text);
 	fflush(stdout);

@@ -20,14 +20,14 @@
 #include "base/parse.h"
 #include "run/loads.h"
 #include "sys/cgroup.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/snapshot.h"
 #include "sys/swap.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 struct load_run {
-	struct knobs *knobs;
+	struct transaction *transaction;
 	struct cgroup group;
 	struct swap_area swap;
 	struct load_process process;
@@ -38,7 +38,7 @@ struct load_run {
 
 static inline void run_skip(struct load_run *run, const char *why)
 {
-	knobs_close(run->knobs, NULL);
+	transaction_close(run->transaction, NULL);
 	memset(run, 0, sizeof(*run));
 	print_message("# skipped: %s\n", why);
 	skip();
@@ -52,14 +52,15 @@ static inline void run_prepare(struct load_run *run, uint64_t limit_bytes, uint6
 	struct cgroup parent;
 
 	memset(run, 0, sizeof(*run));
-	assert_int_equal(knobs_open(&run->knobs, "test", &message), 0);
+	assert_int_equal(transaction_open(&run->transaction, "test", &message), 0);
 	if (limit_bytes > 0) {
 		if (cgroup_detect(&parent, &message) < 0 ||
-		    cgroup_make(run->knobs, "load", &run->group, &message) < 0)
+		    cgroup_make(run->transaction, "load", &run->group, &message) < 0)
 			run_skip(run, message.text);
 		assert_int_equal(cgroup_set_limit(&run->group, limit_bytes, &message), 0);
 	}
-	if (swap_bytes > 0 && swap_make_zram(run->knobs, swap_bytes, &run->swap, &message) < 0)
+	if (swap_bytes > 0 &&
+	    swap_make_zram(run->transaction, swap_bytes, &run->swap, &message) < 0)
 		run_skip(run, message.text);
 }
 
@@ -70,7 +71,7 @@ static inline int run_start(struct load_run *run, struct load_settings *settings
 	struct message own = {""};
 	int error;
 
-	settings->knobs = run->knobs;
+	settings->transaction = run->transaction;
 	settings->in_memcg = grouped;
 	settings->seed = 42;
 	error = load_start(settings, grouped ? &run->group : NULL, &run->process, message);
@@ -118,7 +119,7 @@ static inline void run_end(struct load_run *run)
 	snapshot_free(run->after);
 	json_decref(run->stats);
 	run->stats = NULL;
-	if (knobs_close(run->knobs, &message) < 0)
+	if (transaction_close(run->transaction, &message) < 0)
 		fail_msg("%s", message.text);
 }
 

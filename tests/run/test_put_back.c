@@ -6,17 +6,17 @@
 #include "run/put_back.h"
 
 /* A transaction whose change cannot be undone: a folder lies in the setting's place. */
-static struct knobs *open_and_break(const struct machine *machine)
+static struct transaction *open_and_break(const struct machine *machine)
 {
 	char path[400];
-	struct knobs *knobs;
+	struct transaction *transaction;
 
 	snprintf(path, sizeof(path), "%s%s", machine->tree, KNOB);
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "20001", NULL), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	return knobs;
+	return transaction;
 }
 
 static void a_failed_run_says_both(void **state)
@@ -55,11 +55,11 @@ static void what_is_put_back_is_not_told(void **state)
 {
 	struct message message = {"what was said on the way"}, failure = {"the sampler died"};
 	struct record *record = record_new("test");
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
-	run_put_back(knobs, 0, record, &message);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "20001", NULL), 0);
+	run_put_back(transaction, 0, record, &message);
 	assert_string_equal(message.text, "");
 	assert_null(record->counters);
 	assert_value(KNOB, "10000");

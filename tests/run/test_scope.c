@@ -45,12 +45,12 @@ static void a_group_that_fails_fails_the_run(void **state)
 	testing_write(tree, "/sys/fs/cgroup/cgroup.controllers", "memory\n");
 	testing_write(tree, "/sys/fs/cgroup/cgroup.subtree_control/.keep", "");
 	run.record = record_new("test");
-	assert_int_equal(knobs_open(&run.knobs, "test", &message), 0);
+	assert_int_equal(transaction_open(&run.transaction, "test", &message), 0);
 	assert_true(run_enter_scope(&run) < 0);
 	assert_non_null(strstr(message.text, "cgroup.subtree_control"));
 	assert_true(run.plan.memcg);
 	assert_int_equal(run.group.version, CGROUP_NONE);
-	knobs_close(run.knobs, NULL);
+	transaction_close(run.transaction, NULL);
 	record_free(run.record);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "sys/cgroup.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #define V1_MOUNT                                                               \
 	"30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                    \
@@ -153,13 +153,13 @@ static void v2_group_is_made_and_limited(void **state)
 {
 	struct cgroup_usage usage;
 	struct cgroup group;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char name[128], path[400], text[64], command[800], *end;
 
 	lay_out(*state, V2_MOUNT, "0::/\n");
 	v2_group(*state, V2, "cpu memory\n", "cpu\n", "1\n");
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(cgroup_make(knobs, "load", &group, NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(cgroup_make(transaction, "load", &group, NULL), 0);
 	snprintf(name, sizeof(name), V2 "/syslatency-%d-load", (int)getpid());
 	assert_string_equal(group.path, name);
 	assert_true(machine_exists(name));
@@ -192,7 +192,7 @@ static void v2_group_is_made_and_limited(void **state)
 	/* A plain folder goes only when it is empty. */
 	snprintf(command, sizeof(command), "rm '%s%s'/*", (char *)*state, name);
 	assert_int_equal(system(command), 0);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	assert_false(machine_exists(name));
 	assert_int_equal(machine_read_line(V2 "/cgroup.subtree_control", text, sizeof(text)), 0);
 	assert_string_equal(text, "-memory");

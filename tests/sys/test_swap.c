@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/file.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/swap.h"
 
 static int set_up(void **state)
@@ -51,12 +51,12 @@ static void says_what_is_missing(void **state)
 {
 	struct message message = {0};
 	struct swap_area area;
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(swap_make_zram(knobs, 4096, &area, &message), -EINVAL);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(swap_make_zram(transaction, 4096, &area, &message), -EINVAL);
 	if (geteuid() == 0) {
-		int result = swap_make_zram(knobs, 64 << 20, &area, &message);
+		int result = swap_make_zram(transaction, 64 << 20, &area, &message);
 
 		if (result == -EPERM) /* root of a container */
 			assert_non_null(strstr(message.text, "CAP_SYS_ADMIN"));
@@ -64,22 +64,22 @@ static void says_what_is_missing(void **state)
 			assert_int_equal(result, -ENODEV);
 		assert_non_null(strstr(message.text, "--swap none"));
 	}
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 }
 
 static void a_device_in_use_is_not_taken(void **state)
 {
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char text[64];
 
 	testing_write(*state, "/sys/block/zram0/initstate", "1\n");
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_own_swap(knobs, "zram0", false, NULL), -EBUSY);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_own_swap(transaction, "zram0", false, NULL), -EBUSY);
 	testing_write(*state, "/sys/block/zram0/initstate", "0\n");
 	testing_write(*state, "/sys/block/zram0/comp_algorithm", "lzo [lzo-rle] lz4 zstd\n");
 	testing_write(*state, "/sys/block/zram0/reset", "0\n");
-	assert_int_equal(knobs_own_swap(knobs, "zram0", false, NULL), 0);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_own_swap(transaction, "zram0", false, NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	assert_int_equal(machine_read_line("/sys/block/zram0/reset", text, sizeof(text)), 0);
 	assert_string_equal(text, "1");
 	assert_int_equal(machine_read_line("/sys/block/zram0/comp_algorithm", text, sizeof(text)),

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/journal.h"
 #include "undo/process.h"
 #include "undo/record.h"

@@ -17,20 +17,20 @@
 #include "base/random.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "sys/swap.h"
 
 #define MIB (1u << 20)
 
 /* Opens a transaction with a group, or skips. */
-#define MAKE_GROUP(knobs, group)                                              \
-	do {                                                                  \
-		struct message message_ = {0};                                \
-		if (cgroup_detect((group), &message_) < 0)                    \
-			SKIP_BECAUSE("%s", message_.text);                    \
-		assert_int_equal(knobs_open((knobs), "test_group", NULL), 0); \
-		if (cgroup_make(*(knobs), "test", (group), &message_) < 0)    \
-			fail_msg("%s", message_.text);                        \
+#define MAKE_GROUP(transaction, group)                                                    \
+	do {                                                                              \
+		struct message message_ = {0};                                            \
+		if (cgroup_detect((group), &message_) < 0)                                \
+			SKIP_BECAUSE("%s", message_.text);                                \
+		assert_int_equal(transaction_open((transaction), "test_group", NULL), 0); \
+		if (cgroup_make(*(transaction), "test", (group), &message_) < 0)          \
+			fail_msg("%s", message_.text);                                    \
 	} while (0)
 
 static int lock_memory(void *argument)
@@ -49,16 +49,16 @@ static void the_limit_holds_and_is_counted(void **state)
 	struct cgroup_usage usage;
 	struct message message = {0};
 	struct cgroup group;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	struct child child;
 	int status;
 
 	if (geteuid() != 0)
 		SKIP_BECAUSE("locking 48 MiB needs root");
-	MAKE_GROUP(&knobs, &group);
+	MAKE_GROUP(&transaction, &group);
 	assert_int_equal(cgroup_set_limit(&group, 16 * MIB, &message), 0);
 	settings.cgroup = &group;
-	settings.knobs = knobs;
+	settings.transaction = transaction;
 	/* Locked memory cannot be swapped, whatever swap there is: it must be killed. */
 	assert_int_equal(child_start(&settings, lock_memory, &bytes, &child, &message), 0);
 	assert_int_equal(child_wait(&child, clock_now_ns() + 60 * NS_PER_S, &status), 0);
@@ -68,7 +68,7 @@ static void the_limit_holds_and_is_counted(void **state)
 	assert_true(usage.limit_hits > 0);
 	assert_true(usage.oom_kills == 1 || usage.oom_kills == -1);
 	assert_true(usage.usage_bytes <= 16 * MIB);
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	assert_false(machine_exists(group.path));
 }
 
@@ -88,11 +88,11 @@ static void members_end_and_the_program_moves_out(void **state)
 {
 	struct cgroup group, below;
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	int status, i;
 	pid_t pids[3];
 
-	MAKE_GROUP(&knobs, &group);
+	MAKE_GROUP(&transaction, &group);
 	/* Not registered: children of foreign commands, say; some in a group that they made. */
 	pids[0] = fork_into(&group);
 	pids[1] = fork_into(&group);
@@ -104,7 +104,7 @@ static void members_end_and_the_program_moves_out(void **state)
 	else
 		pids[2] = fork_into(&group);
 	assert_int_equal(cgroup_enter(&group, 0), 0); /* the program itself */
-	if (knobs_close(knobs, &message) < 0)
+	if (transaction_close(transaction, &message) < 0)
 		fail_msg("%s", message.text);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
@@ -119,7 +119,7 @@ static void members_end_in_v2_too(void **state)
 	struct cgroup group = {.version = CGROUP_V2};
 	char point[PATH_MAX] = "", line[2 * PATH_MAX];
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	FILE *mounts = fopen("/proc/self/mounts", "re");
 	int status;
 	pid_t pid;
@@ -133,14 +133,14 @@ static void members_end_in_v2_too(void **state)
 		 (int)getpid());
 	if (!*point || access(point, W_OK) < 0)
 		SKIP_BECAUSE("no cgroup2 mount that can be written");
-	assert_int_equal(knobs_open(&knobs, "test_group", NULL), 0);
-	if (knobs_make_group(knobs, group.path, &message) < 0) {
-		knobs_close(knobs, NULL);
+	assert_int_equal(transaction_open(&transaction, "test_group", NULL), 0);
+	if (transaction_make_group(transaction, group.path, &message) < 0) {
+		transaction_close(transaction, NULL);
 		SKIP_BECAUSE("%s", message.text);
 	}
 	pid = fork_into(&group);
 	assert_int_equal(cgroup_enter(&group, 0), 0);
-	if (knobs_close(knobs, &message) < 0)
+	if (transaction_close(transaction, &message) < 0)
 		fail_msg("%s", message.text);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -155,18 +155,18 @@ static void swap_is_read_back(void **state)
 	struct random fill, check;
 	struct message message = {0};
 	struct swap_area area;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	uint64_t *memory;
 	int result;
 
-	assert_int_equal(knobs_open(&knobs, "test_group", NULL), 0);
-	result = knobs_lock(knobs, &message);
+	assert_int_equal(transaction_open(&transaction, "test_group", NULL), 0);
+	result = transaction_lock(transaction, &message);
 	if (result < 0)
 		fail_msg("%s", message.text);
 	assert_int_equal(swap_total(&total_before, &unused), 0);
-	result = swap_make_zram(knobs, 64 * MIB, &area, &message);
+	result = swap_make_zram(transaction, 64 * MIB, &area, &message);
 	if (result == -ENODEV || result == -EPERM) {
-		knobs_close(knobs, NULL);
+		transaction_close(transaction, NULL);
 		SKIP_BECAUSE("%s", message.text);
 	}
 	if (result < 0)
@@ -182,7 +182,7 @@ static void swap_is_read_back(void **state)
 	assert_int_equal(madvise(memory, bytes, MADV_PAGEOUT), 0);
 	assert_int_equal(swap_total(&total, &unused), 0);
 	assert_true(total - unused >= bytes / 2);
-	if (knobs_close(knobs, &message) < 0)
+	if (transaction_close(transaction, &message) < 0)
 		fail_msg("%s", message.text);
 	random_seed(&check, 5);
 	for (i = 0; i < bytes / sizeof(*memory); i++)
@@ -197,23 +197,24 @@ static void the_guardian_goes_on_trying(void **state)
 	int64_t deadline_ns;
 	char tree[256], path[300], journal[400];
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 
 	testing_make_tree(tree, sizeof(tree));
 	testing_write(tree, "/run/.keep", "");
 	testing_write(tree, "/sys/fs/cgroup/.keep", "");
 	machine_set_root(tree);
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/syslatency-busy", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/syslatency-busy", NULL), 0);
 	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/syslatency-busy", tree);
 	/* A folder that is mounted on is busy. */
 	if (mount("none", path, "tmpfs", 0, "size=4k") < 0) {
-		knobs_close(knobs, NULL);
+		transaction_close(transaction, NULL);
 		machine_set_root(NULL);
 		testing_remove_tree(tree);
 		SKIP_BECAUSE("mounting needs CAP_SYS_ADMIN");
 	}
-	assert_int_equal(knobs_close(knobs, &message), -EBUSY);
+	assert_int_equal(transaction_close(transaction, &message), -EBUSY);
 	assert_non_null(strstr(message.text, "goes on trying"));
 	snprintf(journal, sizeof(journal), "/run/syslatency/%d.journal", (int)getpid());
 	assert_true(machine_exists(journal));

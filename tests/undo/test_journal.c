@@ -38,7 +38,7 @@ static void torn_forged_and_old_journals(void **state)
 		 boot);
 	testing_write(machine->tree, KNOB, "55555\n");
 	write_journal(machine->tree, "999999.journal", text, 0600);
-	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(transaction_restore(&count, &message), 0);
 	assert_int_equal(count, 1);
 	assert_value(KNOB, "10000");
 	assert_value(OTHER_KNOB, "60");
@@ -47,7 +47,7 @@ static void torn_forged_and_old_journals(void **state)
 		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 9\ndone 1\n",
 		 boot);
 	write_journal(machine->tree, "999999.journal", text, 0600);
-	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(transaction_count_abandoned(&count), 0);
 	assert_int_equal(count, 0);
 	/* Of another boot, without a whole header: discarded. */
 	write_journal(machine->tree, "5.journal",
@@ -55,7 +55,7 @@ static void torn_forged_and_old_journals(void **state)
 		      " 70\n",
 		      0600);
 	write_journal(machine->tree, "6.journal", "syslatency-jour", 0600);
-	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(transaction_restore(&count, &message), 0);
 	assert_int_equal(count, 0);
 	assert_int_equal(count_journals(), 0);
 	assert_value(OTHER_KNOB, "60");
@@ -65,18 +65,18 @@ static void torn_forged_and_old_journals(void **state)
 		 " 11111\n2 write /etc/passwd x\n3 write " OTHER_KNOB " 77\ndone 1\n",
 		 boot);
 	write_journal(machine->tree, "999999.journal", text, 0600);
-	assert_int_equal(knobs_restore(&count, &message), -EBADMSG);
+	assert_int_equal(transaction_restore(&count, &message), -EBADMSG);
 	assert_value(KNOB, "10000");
 	assert_value(OTHER_KNOB, "77");
 	/* Writable by others: not trusted. */
 	snprintf(text, sizeof(text),
 		 "syslatency-journal 2\n%s\nprogram 999999 5 x\n1 write " OTHER_KNOB " 80\n", boot);
 	write_journal(machine->tree, "999999.journal", text, 0666);
-	assert_int_equal(knobs_restore(&count, &message), -EACCES);
+	assert_int_equal(transaction_restore(&count, &message), -EACCES);
 	assert_value(OTHER_KNOB, "77");
 	/* Of a later version: left for the program that knows it. */
 	write_journal(machine->tree, "999999.journal", "syslatency-journal 3\na\nb\n", 0600);
-	assert_int_equal(knobs_restore(&count, &message), -EPROTONOSUPPORT);
+	assert_int_equal(transaction_restore(&count, &message), -EPROTONOSUPPORT);
 	assert_int_equal(count_journals(), 1);
 }
 
@@ -84,19 +84,19 @@ static void unsafe_folder_is_refused(void **state)
 {
 	struct machine *machine = *state;
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char path[300], other[300];
 
 	snprintf(path, sizeof(path), "%s/run/syslatency", machine->tree);
 	snprintf(other, sizeof(other), "%s/elsewhere", machine->tree);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_int_equal(knobs_open(&knobs, "test", &message), -EACCES);
+	assert_int_equal(transaction_open(&transaction, "test", &message), -EACCES);
 	assert_non_null(strstr(message.text, "not safe"));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(mkdir(other, 0700), 0);
 	assert_int_equal(symlink(other, path), 0);
-	assert_true(knobs_open(&knobs, "test", &message) < 0);
+	assert_true(transaction_open(&transaction, "test", &message) < 0);
 }
 
 /* Without a root prefix, an ordinary user's journals lie in folders of that user's. */
@@ -116,18 +116,20 @@ static void a_user_has_a_folder_of_its_own(void **state)
 	pid = fork();
 	if (pid == 0) {
 		struct stat folder;
-		struct knobs *knobs;
+		struct transaction *transaction;
 
 		machine_set_root(NULL);
 		if (setresuid(65534, 65534, 65534) < 0 || setenv("XDG_RUNTIME_DIR", runtime, 1) < 0)
 			_exit(1);
-		if (knobs_open(&knobs, "user", NULL) < 0 || knobs_close(knobs, NULL) < 0)
+		if (transaction_open(&transaction, "user", NULL) < 0 ||
+		    transaction_close(transaction, NULL) < 0)
 			_exit(2);
 		strcat(runtime, "/syslatency");
 		if (stat(runtime, &folder) < 0 || (folder.st_mode & 077))
 			_exit(3);
 		setenv("XDG_RUNTIME_DIR", "/run/user/0", 1); /* as su(1) may leave it */
-		if (knobs_open(&knobs, "user", NULL) < 0 || knobs_close(knobs, NULL) < 0)
+		if (transaction_open(&transaction, "user", NULL) < 0 ||
+		    transaction_close(transaction, NULL) < 0)
 			_exit(4);
 		if (stat("/tmp/syslatency-65534", &folder) < 0 ||
 		    unlink("/tmp/syslatency-65534/lock") < 0 || rmdir("/tmp/syslatency-65534") < 0)
@@ -161,7 +163,7 @@ static void a_full_disk_refuses_before_any_change(void **state)
 {
 	struct machine *machine = *state;
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char run[300], filler[400], value[16];
 	int result = 0, made = 0;
 
@@ -170,22 +172,22 @@ static void a_full_disk_refuses_before_any_change(void **state)
 	if (!mount_small(run))
 		SKIP_BECAUSE("mounting a tmpfs needs CAP_SYS_ADMIN");
 	fill(filler);
-	assert_int_equal(knobs_open(&knobs, "test", &message), -ENOSPC);
+	assert_int_equal(transaction_open(&transaction, "test", &message), -ENOSPC);
 	assert_int_equal(count_journals(), 0);
 	assert_int_equal(unlink(filler), 0);
-	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "00000", &message), 0);
+	assert_int_equal(transaction_open(&transaction, "test", &message), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "00000", &message), 0);
 	fill(filler);
 	while (result == 0 && made < 1000) {
 		snprintf(value, sizeof(value), "%05d", ++made);
-		result = knobs_write(knobs, KNOB, value, &message);
+		result = transaction_write(transaction, KNOB, value, &message);
 	}
 	assert_int_equal(result, -ENOSPC);
 	assert_non_null(strstr(message.text, "not made"));
 	snprintf(value, sizeof(value), "%05d", made - 1);
 	assert_value(KNOB, value);
 	/* All that was noted is undone, though "done" cannot be noted any more. */
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	assert_value(KNOB, "10000");
 	assert_int_equal(count_journals(), 0);
 	assert_int_equal(umount(run), 0);
@@ -206,16 +208,17 @@ static void what_cannot_be_written_is_not_noted(void **state)
 	pid = fork();
 	if (pid == 0) {
 		struct message message = {0};
-		struct knobs *knobs;
+		struct transaction *transaction;
 
-		if (setresuid(65534, 65534, 65534) < 0 || knobs_open(&knobs, "user", &message) < 0)
+		if (setresuid(65534, 65534, 65534) < 0 ||
+		    transaction_open(&transaction, "user", &message) < 0)
 			_exit(1);
-		if (knobs_write(knobs, KNOB, "20001", &message) != -EACCES ||
+		if (transaction_write(transaction, KNOB, "20001", &message) != -EACCES ||
 		    !strstr(message.text, KNOB))
 			_exit(2);
-		if (knobs_write(knobs, OTHER_KNOB, "10", &message) < 0)
+		if (transaction_write(transaction, OTHER_KNOB, "10", &message) < 0)
 			_exit(3);
-		if (knobs_close(knobs, &message) < 0)
+		if (transaction_close(transaction, &message) < 0)
 			_exit(4);
 		_exit(0);
 	}
@@ -242,7 +245,7 @@ static void a_torn_line_stays_torn(void **state)
 	write_journal(machine->tree, "999999.journal", text, 0600);
 	/* "done 1" is appended the first time, and the journal stays because of its bad line. */
 	for (int time = 0; time < 2; time++) {
-		assert_int_equal(knobs_restore(&count, &message), -EBADMSG);
+		assert_int_equal(transaction_restore(&count, &message), -EBADMSG);
 		assert_value(KNOB, "11111");
 		assert_value(OTHER_KNOB, "60");
 	}
@@ -259,11 +262,11 @@ static void killed_as_it_begins_leaves_nothing(void **state)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			struct knobs *knobs;
+			struct transaction *transaction;
 
 			for (;;)
-				if (knobs_open(&knobs, "test", NULL) < 0 ||
-				    knobs_close(knobs, NULL) < 0)
+				if (transaction_open(&transaction, "test", NULL) < 0 ||
+				    transaction_close(transaction, NULL) < 0)
 					_exit(1);
 		}
 		clock_sleep_for((int64_t)(random_unit(&random) * 5e6));

@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "sys/cgroup.h"
 #include "sys/child.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/journal.h"
 #include "undo/process.h"
 #include "sys/swap.h"
@@ -86,28 +86,28 @@ static void program(struct world *world)
 	struct message message = {0};
 	struct swap_area area;
 	struct cgroup group;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	int i;
 
 	setpgid(0, 0);
-	TRY(knobs_open(&knobs, "kill-test", &message));
-	TRY(cgroup_make(knobs, "kill", &group, &message));
+	TRY(transaction_open(&transaction, "kill-test", &message));
+	TRY(cgroup_make(transaction, "kill", &group, &message));
 	TRY(cgroup_set_limit(&group, LIMIT_BYTES, &message));
 	memcpy(trace->group, group.path, sizeof(trace->group));
-	TRY(knobs_write(knobs, KNOB, "4321", &message));
-	TRY(swap_make_zram(knobs, 64u << 20, &area, &message));
+	TRY(transaction_write(transaction, KNOB, "4321", &message));
+	TRY(swap_make_zram(transaction, 64u << 20, &area, &message));
 	memcpy(trace->device, area.device, sizeof(trace->device));
 	for (i = 0; i < CHILDREN; i++) {
 		struct child_settings settings = {.name = "kill-child",
 						  .oom_score_adj = 1000,
 						  .cgroup = &group,
-						  .knobs = knobs};
+						  .transaction = transaction};
 		struct child child;
 
 		TRY(child_start(&settings, eat_memory, NULL, &child, &message));
 		trace->children[i] = child.pid;
 	}
-	TRY(knobs_save_scheduling(knobs, world->bystander, &message));
+	TRY(transaction_save_scheduling(transaction, world->bystander, &message));
 	sched_setscheduler(world->bystander, SCHED_BATCH, &none);
 	setpriority(PRIO_PROCESS, (id_t)world->bystander, 7);
 	trace->stage = 100;
@@ -262,9 +262,9 @@ static void assert_clean(struct world *world, pid_t pid)
 }
 
 /*
- * @restore: program and guardian were killed, or died before knobs_open() returned and left an
- * empty journal of no harm. Restoring waits for no one, and both may be still dying: try again and
- * again.
+ * @restore: program and guardian were killed, or died before transaction_open() returned and left
+ * an empty journal of no harm. Restoring waits for no one, and both may be still dying: try again
+ * and again.
  */
 static void wait_for_guardian(pid_t pid, bool restore)
 {
@@ -274,7 +274,7 @@ static void wait_for_guardian(pid_t pid, bool restore)
 	while (has_journal(pid)) {
 		struct message message;
 
-		if (restore && knobs_restore(&restored, &message) < 0)
+		if (restore && transaction_restore(&restored, &message) < 0)
 			fail_msg("restore: %s", message.text);
 		if (clock_now_ns() > deadline_ns)
 			fail_msg("the guardian has not undone all in a minute");

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
-#include "undo/knob.h"
+#include "undo/transaction.h"
 #include "undo/record.h"
 
 static void test_only_tracefs_in_its_place(void **state)
@@ -71,15 +71,15 @@ static int mount_and_back(void)
 {
 	static const char instance[] = "/sys/kernel/tracing/instances/syslatency-test";
 	struct message message = {""};
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	MUST(knobs_open(&knobs, "test", &message) == 0);
-	if (knobs_mount_tracefs(knobs, &message) < 0)
+	MUST(transaction_open(&transaction, "test", &message) == 0);
+	if (transaction_mount_tracefs(transaction, &message) < 0)
 		return 77;
 	MUST(tracefs_owner() == TRACEFS_OURS);
-	MUST(knobs_make_trace_instance(knobs, instance, &message) == 0);
+	MUST(transaction_make_trace_instance(transaction, instance, &message) == 0);
 	MUST(access(instance, F_OK) == 0);
-	MUST(knobs_close(knobs, &message) == 0);
+	MUST(transaction_close(transaction, &message) == 0);
 	MUST(tracefs_owner() == TRACEFS_NOT_MOUNTED);
 	return 0;
 }
@@ -93,19 +93,19 @@ static void test_mount_and_back(void **state)
 static int second_program(int ready_fd, int end_fd)
 {
 	struct message message = {""};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char byte = 0;
 	int fd;
 
-	MUST(knobs_open(&knobs, "second", &message) == 0);
-	MUST(knobs_mount_tracefs(knobs, &message) == 0);
+	MUST(transaction_open(&transaction, "second", &message) == 0);
+	MUST(transaction_mount_tracefs(transaction, &message) == 0);
 	fd = open(TRACEFS_PLACE "/instances", O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0);
 	MUST(write(ready_fd, &byte, 1) == 1);
 	MUST(read(end_fd, &byte, 1) == 1);
 	MUST(tracefs_owner() == TRACEFS_OURS);
 	close(fd);
-	MUST(knobs_close(knobs, &message) == 0);
+	MUST(transaction_close(transaction, &message) == 0);
 	return 0;
 }
 
@@ -113,22 +113,22 @@ static int last_one_unmounts(void)
 {
 	int ready[2], end[2], status;
 	struct message message = {""};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	char byte = 0;
 	pid_t child;
 
 	MUST(pipe(ready) == 0 && pipe(end) == 0);
-	MUST(knobs_open(&knobs, "first", &message) == 0);
-	if (knobs_mount_tracefs(knobs, &message) < 0)
+	MUST(transaction_open(&transaction, "first", &message) == 0);
+	if (transaction_mount_tracefs(transaction, &message) < 0)
 		return 77;
 	child = fork();
 	if (child == 0) {
-		knobs_forget(knobs);
+		transaction_forget(transaction);
 		_exit(second_program(ready[1], end[0]));
 	}
 	MUST(read(ready[0], &byte, 1) == 1);
 	/* Who mounted it ends first; the other still uses it. */
-	MUST(knobs_close(knobs, &message) == 0);
+	MUST(transaction_close(transaction, &message) == 0);
 	MUST(tracefs_owner() == TRACEFS_OURS);
 	MUST(write(end[1], &byte, 1) == 1);
 	MUST(waitpid(child, &status, 0) == child && status == 0);
@@ -145,15 +145,15 @@ static void test_last_one_unmounts(void **state)
 static int others_keep_theirs(void)
 {
 	struct message message = {""};
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	MUST(knobs_open(&knobs, "test", &message) == 0);
-	if (knobs_mount_tracefs(knobs, &message) < 0)
+	MUST(transaction_open(&transaction, "test", &message) == 0);
+	if (transaction_mount_tracefs(transaction, &message) < 0)
 		return 77;
 	MUST(umount(TRACEFS_PLACE) == 0);
 	MUST(mount("tracefs", TRACEFS_PLACE, "tracefs", 0, NULL) == 0);
-	MUST(knobs_mount_tracefs(knobs, &message) == -EBUSY);
-	MUST(knobs_close(knobs, &message) == 0);
+	MUST(transaction_mount_tracefs(transaction, &message) == -EBUSY);
+	MUST(transaction_close(transaction, &message) == 0);
 	MUST(tracefs_owner() == TRACEFS_OTHERS);
 	return 0;
 }

@@ -11,42 +11,44 @@
 static void close_puts_back_newest_first(void **state)
 {
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	size_t mark;
 
-	assert_int_equal(knobs_open(&knobs, "test", &message), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "20001", &message), 0);
-	mark = knobs_mark(knobs);
-	assert_int_equal(knobs_write(knobs, KNOB, "20002", &message), 0);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "99", &message), 0);
+	assert_int_equal(transaction_open(&transaction, "test", &message), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "20001", &message), 0);
+	mark = transaction_mark(transaction);
+	assert_int_equal(transaction_write(transaction, KNOB, "20002", &message), 0);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "99", &message), 0);
 	assert_value(OTHER_KNOB, "99");
-	assert_int_equal(knobs_undo_to(knobs, mark, &message), 0);
+	assert_int_equal(transaction_undo_to(transaction, mark, &message), 0);
 	assert_value(KNOB, "20001");
 	assert_value(OTHER_KNOB, "60");
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	assert_value(KNOB, "10000");
 	assert_int_equal(count_journals(), 0);
-	assert_int_equal(knobs_close(NULL, NULL), 0);
+	assert_int_equal(transaction_close(NULL, NULL), 0);
 }
 
 static void choices_and_values_that_are_read_otherwise(void **state)
 {
 	struct machine *machine = *state;
-	struct knobs *knobs;
+	struct transaction *transaction;
 
 	testing_write(machine->tree, "/sys/kernel/mm/enabled", "always [madvise] never\n");
 	testing_write(machine->tree, "/sys/fs/cgroup/cgroup.subtree_control", "cpu\n");
 	testing_write(machine->tree, "/sys/kernel/empty", "\n");
 	testing_write(machine->tree, "/sys/kernel/table", "one\ntwo\n");
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, "/sys/kernel/mm/enabled", "never", NULL), 0);
-	assert_int_equal(knobs_write(knobs, "/sys/kernel/empty", "x", NULL), 0);
-	assert_int_equal(knobs_write(knobs, "/sys/kernel/table", "x", NULL), -ENOTSUP);
-	assert_int_equal(knobs_write(knobs, "/sys/kernel/absent", "x", NULL), -ENOENT);
-	assert_int_equal(knobs_write_reversibly(knobs, "/sys/fs/cgroup/cgroup.subtree_control",
-						"+memory", "-memory", NULL),
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, "/sys/kernel/mm/enabled", "never", NULL),
 			 0);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_write(transaction, "/sys/kernel/empty", "x", NULL), 0);
+	assert_int_equal(transaction_write(transaction, "/sys/kernel/table", "x", NULL), -ENOTSUP);
+	assert_int_equal(transaction_write(transaction, "/sys/kernel/absent", "x", NULL), -ENOENT);
+	assert_int_equal(transaction_write_reversibly(transaction,
+						      "/sys/fs/cgroup/cgroup.subtree_control",
+						      "+memory", "-memory", NULL),
+			 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	assert_int_equal(count_journals(), 0);
 	assert_value("/sys/kernel/empty", "");
 	/* A plain file keeps the tail of a longer text, where an attribute file does not. */
@@ -56,16 +58,19 @@ static void choices_and_values_that_are_read_otherwise(void **state)
 
 static void groups_go(void **state)
 {
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
 	assert_true(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL),
-			 -EEXIST);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/absent/syslatency-1", NULL),
-			 -ENOENT);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/memory/syslatency-1", NULL),
+		-EEXIST);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/absent/syslatency-1", NULL),
+		-ENOENT);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	assert_false(machine_exists("/sys/fs/cgroup/memory/syslatency-1"));
 }
 
@@ -75,22 +80,25 @@ static void refuses_places_of_others(void **state)
 		"/etc/passwd", "/sys/../etc/passwd", "/sys//x",	 "/sys/x/..",
 		"sys/x",       "/proc/1/mem",	     "/system/x"};
 	struct message message;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	size_t i;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
 	for (i = 0; i < ARRAY_SIZE(bad_writes); i++)
-		assert_int_equal(knobs_write_reversibly(knobs, bad_writes[i], "1", "0", &message),
+		assert_int_equal(transaction_write_reversibly(transaction, bad_writes[i], "1", "0",
+							      &message),
 				 -EINVAL);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/system", &message),
-			 -EINVAL);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/memory/system", &message),
+		-EINVAL);
 	assert_non_null(strstr(message.text, "syslatency"));
-	assert_int_equal(knobs_make_group(knobs, "/tmp/syslatency-x", NULL), -EINVAL);
-	assert_int_equal(knobs_make_trace_instance(knobs, "/sys/kernel/tracing/syslatency", NULL),
+	assert_int_equal(transaction_make_group(transaction, "/tmp/syslatency-x", NULL), -EINVAL);
+	assert_int_equal(transaction_make_trace_instance(transaction,
+							 "/sys/kernel/tracing/syslatency", NULL),
 			 -EINVAL);
-	assert_int_equal(knobs_own_swap(knobs, "sda1", false, NULL), -EINVAL);
-	assert_int_equal(knobs_own_swap(knobs, "zram0/../sda", false, NULL), -EINVAL);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_own_swap(transaction, "sda1", false, NULL), -EINVAL);
+	assert_int_equal(transaction_own_swap(transaction, "zram0/../sda", false, NULL), -EINVAL);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 }
 
 static void lines_are_read_as_they_were_written(void **state)
@@ -153,7 +161,7 @@ static void processes_end_first_then_all_newest_first(void **state)
 	const char *const below = "/sys/fs/cgroup/memory/syslatency-1/syslatency-below";
 	struct undo_list list = {0};
 	char line[64], path[PATH_MAX], text[128];
-	struct knobs *knobs;
+	struct transaction *transaction;
 	uint64_t ticks;
 	pid_t pid = fork();
 	int status;
@@ -163,8 +171,9 @@ static void processes_end_first_then_all_newest_first(void **state)
 			pause();
 	assert_int_equal(process_start_ticks(pid, &ticks), 0);
 	snprintf(line, sizeof(line), "process %d %" PRIu64, (int)pid, ticks);
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_make_group(knobs, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(
+		transaction_make_group(transaction, "/sys/fs/cgroup/memory/syslatency-1", NULL), 0);
 	assert_int_equal(machine_path(below, path, sizeof(path)), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(undo_list_add(&list, 1, "group /sys/fs/cgroup/memory/syslatency-1", NULL),
@@ -180,7 +189,7 @@ static void processes_end_first_then_all_newest_first(void **state)
 	assert_true(WIFSIGNALED(status));
 	assert_value(KNOB, "11111");
 	undo_list_clear(&list);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 }
 
 /* A newer value that could not be written must not be written later, over the older one. */
@@ -208,9 +217,10 @@ static void an_older_value_stands(void **state)
 
 static int change_and_hold(const char *program)
 {
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	if (knobs_open(&knobs, program, NULL) < 0 || knobs_write(knobs, KNOB, "20001", NULL) < 0)
+	if (transaction_open(&transaction, program, NULL) < 0 ||
+	    transaction_write(transaction, KNOB, "20001", NULL) < 0)
 		_exit(1);
 	for (;;)
 		pause();
@@ -234,23 +244,23 @@ static pid_t start_holder(const char *program)
 static void a_kill_is_undone_and_the_lock_given_on(void **state)
 {
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	pid_t holder = start_holder("holder program");
 	char wanted[64];
 
-	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "second", NULL), 0);
 	setenv("SYSLATENCY_LOCK_WAIT_S", "0.1", 1);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EBUSY);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", &message), -EBUSY);
 	snprintf(wanted, sizeof(wanted), "holder program (pid %d)", (int)holder);
 	assert_non_null(strstr(message.text, wanted));
 	assert_value(OTHER_KNOB, "60");
 	setenv("SYSLATENCY_LOCK_WAIT_S", "20", 1);
 	kill(holder, SIGKILL);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), 0);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", &message), 0);
 	/* The lock was free only when the first one's change was undone. */
 	assert_value(KNOB, "10000");
 	assert_int_equal(waitpid(holder, NULL, 0), holder);
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	wait_for_no_journal();
 }
 
@@ -263,41 +273,41 @@ static void both_killed_is_restored(void **state)
 
 	assert_true(guardian > 0);
 	assert_int_equal(process_start_ticks(guardian, &ticks), 0);
-	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(transaction_restore(&count, &message), 0);
 	assert_int_equal(count, 0); /* it is alive */
 	kill(guardian, SIGKILL);
 	kill(holder, SIGKILL);
 	waitpid(holder, NULL, 0);
 	wait_for_death(guardian, ticks);
 	assert_value(KNOB, "20001");
-	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(transaction_count_abandoned(&count), 0);
 	assert_int_equal(count, 1);
-	assert_int_equal(knobs_restore(&count, &message), 0);
+	assert_int_equal(transaction_restore(&count, &message), 0);
 	assert_int_equal(count, 1);
 	assert_value(KNOB, "10000");
 	assert_int_equal(count_journals(), 0);
-	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(transaction_count_abandoned(&count), 0);
 	assert_int_equal(count, 0);
 }
 
 static void without_guardian_nothing_is_changed_and_close_undoes(void **state)
 {
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 	uint64_t ticks;
 	pid_t guardian;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "12345", NULL), 0);
 	guardian = find_guardian(getpid());
 	assert_true(guardian > 0);
 	assert_int_equal(process_start_ticks(guardian, &ticks), 0);
 	kill(guardian, SIGKILL);
 	wait_for_death(guardian, ticks);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EPIPE);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", &message), -EPIPE);
 	assert_non_null(strstr(message.text, "guardian"));
 	assert_value(OTHER_KNOB, "60");
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	assert_value(KNOB, "10000");
 	assert_int_equal(count_journals(), 0);
 }
@@ -307,18 +317,18 @@ static void without_descriptors_close_undoes(void **state)
 {
 	struct message message = {0};
 	struct rlimit before, none;
-	struct knobs *knobs;
+	struct transaction *transaction;
 	pid_t guardian;
 	int result;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "12345", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "12345", NULL), 0);
 	guardian = find_guardian(getpid());
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	result = knobs_close(knobs, &message);
+	result = transaction_close(transaction, &message);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(result, 0);
 	assert_value(KNOB, "10000");
@@ -332,16 +342,16 @@ static void an_interruption_ends_the_wait_for_the_lock(void **state)
 	volatile sig_atomic_t interrupted = 1;
 	pid_t holder = start_holder("holder");
 	struct message message = {0};
-	struct knobs *knobs;
+	struct transaction *transaction;
 
-	assert_int_equal(knobs_open(&knobs, "second", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "second", NULL), 0);
 	setenv("SYSLATENCY_LOCK_WAIT_S", "60", 1);
-	knobs_heed(knobs, &interrupted);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", &message), -EINTR);
+	transaction_watch_interrupt(transaction, &interrupted);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", &message), -EINTR);
 	assert_non_null(strstr(message.text, "holder"));
 	assert_true(clock_now_ns() - begin_ns < 30 * NS_PER_S);
 	assert_value(OTHER_KNOB, "60");
-	assert_int_equal(knobs_close(knobs, &message), 0);
+	assert_int_equal(transaction_close(transaction, &message), 0);
 	kill(holder, SIGKILL);
 	assert_int_equal(waitpid(holder, NULL, 0), holder);
 	wait_for_no_journal();
@@ -357,10 +367,10 @@ static void pipes_of_the_caller_end_with_the_program(void **state)
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct knobs *knobs;
+		struct transaction *transaction;
 
 		close(ends[0]);
-		if (knobs_open(&knobs, "test", NULL) < 0 || write(ends[1], "x", 1) != 1)
+		if (transaction_open(&transaction, "test", NULL) < 0 || write(ends[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
@@ -383,18 +393,18 @@ static void pipes_of_the_caller_end_with_the_program(void **state)
 
 static void guardian_ignores_other_signals(void **state)
 {
-	struct knobs *knobs;
+	struct transaction *transaction;
 	pid_t guardian;
 	int number;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "20001", NULL), 0);
 	guardian = find_guardian(getpid());
 	for (number = 1; number < 32; number++)
 		if (number != SIGKILL && number != SIGSTOP)
 			kill(guardian, number);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", NULL), 0);
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 	assert_int_equal(count_journals(), 0);
 }
 
@@ -403,39 +413,39 @@ static void guardian_ignores_other_signals(void **state)
 
 static void *ask_often(void *argument)
 {
-	struct knobs *knobs = argument;
+	struct transaction *transaction = argument;
 	long failed = 0;
 	int i;
 
 	for (i = 0; i < ASKED; i++)
-		failed += knobs_own_process(knobs, getpid(), NULL) < 0;
+		failed += transaction_own_process(transaction, getpid(), NULL) < 0;
 	return (void *)failed;
 }
 
 static void threads_and_children_may_ask_at_once(void **state)
 {
 	pthread_t threads[ASKERS];
-	struct knobs *knobs;
+	struct transaction *transaction;
 	void *failed;
 	size_t i;
 	int status;
 	pid_t pid;
 
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
 	pid = fork();
 	if (pid == 0)
-		_exit(ask_often(knobs) != NULL);
+		_exit(ask_often(transaction) != NULL);
 	for (i = 0; i < ASKERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, knobs), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, transaction), 0);
 	for (i = 0; i < ASKERS; i++) {
 		pthread_join(threads[i], &failed);
 		assert_null(failed);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(knobs_mark(knobs), (ASKERS + 1) * ASKED);
-	knobs_disown_process(knobs, getpid());
-	assert_int_equal(knobs_close(knobs, NULL), 0);
+	assert_int_equal(transaction_mark(transaction), (ASKERS + 1) * ASKED);
+	transaction_disown_process(transaction, getpid());
+	assert_int_equal(transaction_close(transaction, NULL), 0);
 }
 
 static void a_failed_undo_is_told_and_kept(void **state)
@@ -443,25 +453,25 @@ static void a_failed_undo_is_told_and_kept(void **state)
 	struct machine *machine = *state;
 	struct message message = {0};
 	char path[400], moved[420];
-	struct knobs *knobs;
+	struct transaction *transaction;
 	int count;
 
 	snprintf(path, sizeof(path), "%s%s", machine->tree, OTHER_KNOB);
 	snprintf(moved, sizeof(moved), "%s.moved", path);
-	assert_int_equal(knobs_open(&knobs, "test", NULL), 0);
-	assert_int_equal(knobs_write(knobs, KNOB, "20001", NULL), 0);
-	assert_int_equal(knobs_write(knobs, OTHER_KNOB, "10", NULL), 0);
+	assert_int_equal(transaction_open(&transaction, "test", NULL), 0);
+	assert_int_equal(transaction_write(transaction, KNOB, "20001", NULL), 0);
+	assert_int_equal(transaction_write(transaction, OTHER_KNOB, "10", NULL), 0);
 	/* A folder in its place cannot be written. */
 	assert_int_equal(rename(path, moved), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(knobs_close(knobs, &message), -EISDIR);
+	assert_int_equal(transaction_close(transaction, &message), -EISDIR);
 	assert_non_null(strstr(message.text, OTHER_KNOB));
 	assert_non_null(strstr(message.text, "--restore"));
 	assert_int_equal(count_journals(), 1);
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rename(moved, path), 0);
 	/* The journal names this process, which lives: only its death abandons it. */
-	assert_int_equal(knobs_count_abandoned(&count), 0);
+	assert_int_equal(transaction_count_abandoned(&count), 0);
 	assert_int_equal(count, 0);
 }
 

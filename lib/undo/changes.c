@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Each verb: what is there now is noted, then changed. */
-#include "undo/knob.h"
+#include "undo/transaction.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,22 +18,22 @@
 #include "undo/guardian.h"
 #include "undo/process.h"
 
-int knobs_write_reversibly(struct knobs *knobs, const char *path, const char *value,
-			   const char *undo_value, struct message *message)
+int transaction_write_reversibly(struct transaction *transaction, const char *path,
+				 const char *value, const char *undo_value, struct message *message)
 {
 	const char *fields[] = {path, undo_value};
 	uint64_t sequence;
 	int result;
 
-	result = knobs_lock(knobs, message);
+	result = transaction_lock(transaction, message);
 	if (result < 0)
 		return result;
-	result = knobs_add(knobs, UNDO_WRITE, fields, &sequence, message);
+	result = transaction_add(transaction, UNDO_WRITE, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	result = machine_write(path, value);
 	if (result < 0) {
-		knobs_drop(knobs, sequence);
+		transaction_drop(transaction, sequence);
 		return message_set_errno(message, result, "cannot write \"%.100s\" to %s", value,
 					 path);
 	}
@@ -56,24 +56,25 @@ static int read_value(const char *path, char *buffer, size_t size)
 	return result < 0 ? result : machine_read_choice(path, buffer, size);
 }
 
-int knobs_write(struct knobs *knobs, const char *path, const char *value, struct message *message)
+int transaction_write(struct transaction *transaction, const char *path, const char *value,
+		      struct message *message)
 {
 	char now[4096];
 	int result;
 
 	/* The lock comes first: what is there while another program holds it is not the machine's.
 	 */
-	result = knobs_lock(knobs, message);
+	result = transaction_lock(transaction, message);
 	if (result < 0)
 		return result;
 	result = read_value(path, now, sizeof(now));
 	if (result < 0)
 		return message_set_errno(message, result, "cannot note the value of %s", path);
-	return knobs_write_reversibly(knobs, path, value, now, message);
+	return transaction_write_reversibly(transaction, path, value, now, message);
 }
 
 /* Registers and makes a directory that the kernel fills (a group, a trace instance). */
-static int make_directory(struct knobs *knobs, enum undo_verb verb, const char *path,
+static int make_directory(struct transaction *transaction, enum undo_verb verb, const char *path,
 			  struct message *message)
 {
 	const char *fields[] = {path};
@@ -86,27 +87,29 @@ static int make_directory(struct knobs *knobs, enum undo_verb verb, const char *
 		return message_set_errno(message, result, "%.100s", path);
 	if (access(real, F_OK) == 0)
 		return message_set_errno(message, -EEXIST, "cannot make %s", path);
-	result = knobs_add(knobs, verb, fields, &sequence, message);
+	result = transaction_add(transaction, verb, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	if (mkdir(real, 0755) < 0) {
 		result = message_set_errno(message, -errno, "cannot make %s", path);
-		knobs_drop(knobs, sequence);
+		transaction_drop(transaction, sequence);
 	}
 	return result;
 }
 
-int knobs_make_group(struct knobs *knobs, const char *path, struct message *message)
+int transaction_make_group(struct transaction *transaction, const char *path,
+			   struct message *message)
 {
-	return make_directory(knobs, UNDO_GROUP, path, message);
+	return make_directory(transaction, UNDO_GROUP, path, message);
 }
 
-int knobs_make_trace_instance(struct knobs *knobs, const char *path, struct message *message)
+int transaction_make_trace_instance(struct transaction *transaction, const char *path,
+				    struct message *message)
 {
-	return make_directory(knobs, UNDO_TRACE_INSTANCE, path, message);
+	return make_directory(transaction, UNDO_TRACE_INSTANCE, path, message);
 }
 
-int knobs_mount_tracefs(struct knobs *knobs, struct message *message)
+int transaction_mount_tracefs(struct transaction *transaction, struct message *message)
 {
 	const char *fields[] = {TRACEFS_PLACE};
 	uint64_t sequence;
@@ -114,16 +117,17 @@ int knobs_mount_tracefs(struct knobs *knobs, struct message *message)
 
 	if (machine_root()[0])
 		return message_set(message, -ENOTSUP, "a machine in a folder has no tracefs");
-	result = knobs_add(knobs, UNDO_MOUNT, fields, &sequence, message);
+	result = transaction_add(transaction, UNDO_MOUNT, fields, &sequence, message);
 	if (result < 0)
 		return result;
 	result = tracefs_mount(message);
 	if (result < 0)
-		knobs_drop(knobs, sequence);
+		transaction_drop(transaction, sequence);
 	return result;
 }
 
-int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, struct message *message)
+int transaction_own_swap(struct transaction *transaction, const char *device, bool hot_added,
+			 struct message *message)
 {
 	char path[PATH_MAX], algorithm[64] = "";
 	const char *fields[] = {device, hot_added ? "1" : "0", algorithm};
@@ -131,7 +135,7 @@ int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, stru
 	uint64_t sequence;
 	int result;
 
-	result = knobs_lock(knobs, message);
+	result = transaction_lock(transaction, message);
 	if (result < 0)
 		return result;
 	snprintf(path, sizeof(path), "/sys/block/%.64s/initstate", device);
@@ -140,15 +144,15 @@ int knobs_own_swap(struct knobs *knobs, const char *device, bool hot_added, stru
 	snprintf(path, sizeof(path), "/sys/block/%.64s/comp_algorithm", device);
 	if (!hot_added && machine_read_choice(path, algorithm, sizeof(algorithm)) < 0)
 		*algorithm = '\0';
-	return knobs_add(knobs, UNDO_SWAP, fields, &sequence, message);
+	return transaction_add(transaction, UNDO_SWAP, fields, &sequence, message);
 }
 
-void knobs_disown_swap(struct knobs *knobs, const char *device)
+void transaction_disown_swap(struct transaction *transaction, const char *device)
 {
-	knobs_disown(knobs, UNDO_SWAP, device);
+	transaction_disown(transaction, UNDO_SWAP, device);
 }
 
-int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message)
+int transaction_own_process(struct transaction *transaction, pid_t pid, struct message *message)
 {
 	char text[16], ticks[24];
 	const char *fields[] = {text, ticks};
@@ -160,20 +164,20 @@ int knobs_own_process(struct knobs *knobs, pid_t pid, struct message *message)
 		return message_set_errno(message, result, "process %d", (int)pid);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	snprintf(ticks, sizeof(ticks), "%" PRIu64, start_ticks);
-	return knobs_add(knobs, UNDO_PROCESS, fields, &sequence, message);
+	return transaction_add(transaction, UNDO_PROCESS, fields, &sequence, message);
 }
 
-void knobs_disown_process(struct knobs *knobs, pid_t pid)
+void transaction_disown_process(struct transaction *transaction, pid_t pid)
 {
 	char text[16];
 
-	if (!knobs)
+	if (!transaction)
 		return;
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	knobs_disown(knobs, UNDO_PROCESS, text);
+	transaction_disown(transaction, UNDO_PROCESS, text);
 }
 
-int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *message)
+int transaction_save_scheduling(struct transaction *transaction, pid_t pid, struct message *message)
 {
 	char text[16], ticks[24], policy_text[16], priority[16], nice_text[16];
 	const char *fields[] = {text, ticks, policy_text, priority, nice_text, NULL};
@@ -183,7 +187,7 @@ int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *messag
 	char *cpu_text;
 	int policy, nice_value, result;
 
-	result = knobs_lock(knobs, message);
+	result = transaction_lock(transaction, message);
 	if (result < 0)
 		return result;
 	result = process_start_ticks(pid, &start_ticks);
@@ -209,7 +213,7 @@ int knobs_save_scheduling(struct knobs *knobs, pid_t pid, struct message *messag
 	snprintf(priority, sizeof(priority), "%d", parameters.sched_priority);
 	snprintf(nice_text, sizeof(nice_text), "%d", nice_value);
 	fields[5] = cpu_text;
-	result = knobs_add(knobs, UNDO_SCHEDULING, fields, &sequence, message);
+	result = transaction_add(transaction, UNDO_SCHEDULING, fields, &sequence, message);
 	free(cpu_text);
 	return result;
 }
