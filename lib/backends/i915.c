@@ -4,7 +4,7 @@
  * its pages; SET_DOMAIN does so without work for the GPU, and is what allocate() pins with. Nothing
  * here resets the GPU or touches work of others.
  */
-#include "backends/i915.h"
+#include "backends/i915_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,17 +39,6 @@ int i915_failed(struct i915 *gpu, int error)
 	if (why)
 		atomic_store(&gpu->backend.failure, why);
 	return error;
-}
-
-void i915_add_note(struct i915 *gpu, const char *text)
-{
-	for (size_t i = 0; i < 4; i++) {
-		if (gpu->backend.notes[i])
-			continue;
-		snprintf(gpu->notes[i], sizeof(gpu->notes[i]), "%s", text);
-		gpu->backend.notes[i] = gpu->notes[i];
-		return;
-	}
 }
 
 static void describe(struct i915 *gpu)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Objects, their contents, submission, and batches of a wanted length. */
-#include "backends/i915.h"
+#include "backends/i915_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -317,4 +317,15 @@ int i915_make_batch(struct i915 *gpu, struct message *message)
 		 seen, wanted_ns > 0 ? ", wanted " : "", wanted_ns > 0 ? wanted : "");
 	i915_add_note(gpu, note);
 	return 0;
+}
+
+void i915_add_note(struct i915 *gpu, const char *text)
+{
+	for (size_t i = 0; i < 4; i++) {
+		if (gpu->backend.notes[i])
+			continue;
+		snprintf(gpu->notes[i], sizeof(gpu->notes[i]), "%s", text);
+		gpu->backend.notes[i] = gpu->notes[i];
+		return;
+	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding the device, its context and its engines. */
-#include "backends/i915.h"
+#include "backends/i915_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -45,25 +45,6 @@ static const char style[] =
 	"@media(max-width:600px){text{font-size:23px}}\n"
 	".bar{display:inline-block;height:.7rem;background:var(--c0)}\n";
 
-void html_element(FILE *stream, const char *tag, const char *text)
-{
-	if (!text)
-		return;
-	fprintf(stream, "<%s>", tag);
-	markup_escape(stream, text);
-	fprintf(stream, "</%.*s>\n", (int)strcspn(tag, " "), tag);
-}
-
-void html_elements(FILE *stream, const char *tag, const json_t *list)
-{
-	const json_t *text;
-	size_t i;
-
-	json_array_foreach (list, i, text)
-		html_element(stream, tag,
-			     json_is_string(text) ? json_string_value(text) : "no reason given");
-}
-
 static void write_head(FILE *stream, const struct comparison_report *report)
 {
 	char *machine = facts_machine(report), *runs = facts_runs(report);

@@ -7,24 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int series_check(const double *values, size_t count, bool ascending)
-{
-	bool wrong = false;
-
-	if (!count)
-		return 0;
-	if (ascending) {
-		/* NaN fails every comparison; infinities can only stand at the ends. */
-		for (size_t i = 1; i < count; i++)
-			wrong |= !(values[i] >= values[i - 1]);
-		wrong |= !isfinite(values[0]) || !isfinite(values[count - 1]);
-	} else {
-		for (size_t i = 0; i < count; i++)
-			wrong |= !isfinite(values[i]);
-	}
-	return wrong ? -EINVAL : 0;
-}
-
 int series_sorted_copy(const double *values, size_t count, double **ret_sorted)
 {
 	double *copy = NULL;

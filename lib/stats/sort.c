@@ -2,6 +2,7 @@
 #include "stats/series.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,4 +92,22 @@ int series_sort(double *values, size_t count)
 		keys[i] = keys[i] & SIGN_BIT ? keys[i] ^ SIGN_BIT : ~keys[i];
 	free(copy);
 	return 0;
+}
+
+int series_check(const double *values, size_t count, bool ascending)
+{
+	bool wrong = false;
+
+	if (!count)
+		return 0;
+	if (ascending) {
+		/* NaN fails every comparison; infinities can only stand at the ends. */
+		for (size_t i = 1; i < count; i++)
+			wrong |= !(values[i] >= values[i - 1]);
+		wrong |= !isfinite(values[0]) || !isfinite(values[count - 1]);
+	} else {
+		for (size_t i = 0; i < count; i++)
+			wrong |= !isfinite(values[i]);
+	}
+	return wrong ? -EINVAL : 0;
 }

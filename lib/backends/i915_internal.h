@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BACKENDS_I915_H
-#define BACKENDS_I915_H
+#ifndef BACKENDS_I915_INTERNAL_H
+#define BACKENDS_I915_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
