@@ -8,8 +8,7 @@
 
 #define MI_NOOP 0
 #define MI_BATCH_BUFFER_END 0x05000000
-/* A submission to an idle engine, and what a command streamer reads: a command of 4 bytes in 1 ns.
- */
+/* What each request costs, and each command of 4 bytes. */
 #define REQUEST_NS 2000
 #define NS_OF_BYTES(bytes) ((bytes) / 4)
 
@@ -35,7 +34,7 @@ struct execbuf {
 static int check(const struct drm_i915_gem_execbuffer2 *arguments)
 {
 	if (arguments->buffer_count < 1 ||
-	    arguments->buffer_count > INT_MAX / sizeof(struct execbuf))
+	    arguments->buffer_count > INT_MAX / sizeof(struct drm_i915_gem_exec_object2))
 		return -EINVAL;
 	if (arguments->flags & ~(u64)FLAGS_KNOWN)
 		return -EINVAL;
