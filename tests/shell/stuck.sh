@@ -68,14 +68,14 @@ try() {
 	*) load=gem,swap ;;
 	esac
 	before=$(state)
-	rm -f "$record"
+	rm -f "$record" "$work/samples"
 	victim=
 	nice -n 19 gem_syslatency -t $window_s --warmup 200ms --interval 5ms --load $load --limit 128M \
 		--file-cache-dir /usr --swap zram:256M --samples "$work/samples" --json "$record" >"$work/out" 2>"$work/err" &
 	pid=$!
 	ours="$ours $pid"
-	for _ in $(seq 1200); do # the sampler comes last: with it the window begins
-		if child_named $pid sampler || ! kill -0 $pid 2>/dev/null; then
+	for _ in $(seq 1200); do # the first samples come with the warm-up of 0.2 s
+		if [ -s "$work/samples" ] || ! kill -0 $pid 2>/dev/null; then
 			break
 		fi
 		sleep 0.05
@@ -114,22 +114,28 @@ judge() { # how victim
 	put_ice_away
 }
 
-# Beside others the guardian may need longer than the run waits for it, which the run tells: then once more.
-for name in syslat-guardian sampler samples gem swap file-cache thp; do
-	for _ in 1 2 3; do
-		try stop $name
-		if [ $name = syslat-guardian ] || ! grep -q 'not everything .* still at it and goes on' "$work/err"; then
+# Beside others the last steps may take longer, and the guardian longer than the run waits for it, which the run
+# tells: then once more.
+try_again() { # how victim
+	local tries=0
+	while try "$1" "$2" && tries=$((tries + 1)) && [ $tries -lt 3 ]; do
+		if [ "$late_ms" -lt $late_most_ms ] &&
+			{ [ "$2" = syslat-guardian ] || [ "$1" = freeze ] ||
+				! grep -q 'not everything .* still at it and goes on' "$work/err"; }; then
 			break
 		fi
-		let_go stop "$victim"
+		let_go "$1" "$victim"
+		put_ice_away
 	done
-	judge stop $name
+	judge "$1" "$2"
+}
+for name in syslat-guardian sampler samples gem swap file-cache thp; do
+	try_again stop $name
 done
 if [ -e $freezer/cgroup.procs ] && mkdir "$freezer/syslatency-probe-$$" 2>/dev/null; then
 	rmdir "$freezer/syslatency-probe-$$"
 	for name in syslat-guardian sampler swap; do
-		try freeze $name
-		judge freeze $name
+		try_again freeze $name
 	done
 else
 	skip "processes that SIGKILL does not end" "no v1 freezer here"
