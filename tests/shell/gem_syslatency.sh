@@ -33,8 +33,12 @@ check "IGT's schedule has nothing to correct" jq -e '.latency_corrected == null'
 # --- interruption: the record is written and says so ---
 for signal in INT TERM HUP; do
 	# a test run under nohup hands an ignored SIGHUP on, which the program rightly leaves ignored
-	env --default-signal=HUP gem_syslatency -n -t 30 --json "$work/$signal.json" >/dev/null 2>&1 &
+	env --default-signal=HUP gem_syslatency -n -t 30 --samples "$work/$signal.samples" --json "$work/$signal.json" >/dev/null 2>&1 &
 	pid=$!
+	for _ in $(seq 600); do # on a busy machine it may begin late
+		[ ! -s "$work/$signal.samples" ] || break
+		sleep 0.05
+	done
 	sleep 1.5
 	kill -"$signal" $pid
 	wait $pid
