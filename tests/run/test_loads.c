@@ -172,8 +172,8 @@ static void waiting_goes_on_after_its_deadline(void **state)
 		assert_int_equal(load_start(&(struct load_settings){.ops = &ops[i]}, NULL,
 					    &processes[i], &message),
 				 0);
-	assert_int_equal(
-		loads_wait_steady(processes, 1, clock_now_ns() + 20 * NS_PER_S, &message), 0);
+	assert_int_equal(loads_wait_steady(processes, 1, clock_now_ns() + 20 * NS_PER_S, &message),
+			 0);
 	assert_int_equal(
 		loads_wait_steady(processes, 2, clock_now_ns() + 100 * NS_PER_MS, &message),
 		-ETIMEDOUT);
