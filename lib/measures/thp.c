@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/profile_mark.h"
 #include "ops.h"
 #include "sys/thp.h"
 
@@ -167,6 +168,7 @@ static inline int sample_huge_page(unsigned char *wanted, int64_t times_ns[PHASE
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (wanted ? MAP_FIXED_NOREPLACE : 0);
 	unsigned char *address;
 
+	profile_mark(PROFILE_MARK_BEGIN);
 	times_ns[PHASE_MAP] = clock_now_ns();
 	address = mmap(wanted, HUGE_BYTES, PROT_WRITE, flags, -1, 0);
 	if (address == MAP_FAILED)
@@ -182,6 +184,7 @@ static inline int sample_huge_page(unsigned char *wanted, int64_t times_ns[PHASE
 	times_ns[PHASE_UNMAP] = clock_now_ns();
 	munmap(address, HUGE_BYTES);
 	times_ns[PHASE_COUNT] = clock_now_ns();
+	profile_mark(PROFILE_MARK_END);
 	return 0;
 }
 
@@ -214,6 +217,7 @@ static void thp_loop(struct measure_thread *thread)
 	struct sampling_thread *shared = thread->shared;
 	int64_t times_ns[PHASE_COUNT + 1], ended_ns = clock_now_ns();
 
+	profile_mark(PROFILE_MARK_LOOP);
 	open_hole(scratch);
 	look_begins(scratch, ended_ns);
 	while (!stopping(thread)) {

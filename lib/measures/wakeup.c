@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/profile_mark.h"
 #include "ops.h"
 
 /* glibc 2.36 has no name for the member that the kernel reads. */
@@ -32,8 +33,10 @@ static inline bool stopping(const struct measure_thread *thread)
 	return atomic_load_explicit(thread->stop, memory_order_relaxed) != 0;
 }
 
+/* The mark is the begin of a sample. */
 static inline void wait_begins(struct measure_thread *thread, int64_t expiry_ns)
 {
+	profile_mark(PROFILE_MARK_BEGIN);
 	atomic_store_explicit(&thread->shared->waiting_since_ns, expiry_ns, memory_order_relaxed);
 }
 
@@ -81,6 +84,7 @@ static void loop_igt(struct measure_thread *thread)
 		timer_settime(scratch->timer, TIMER_ABSTIME, &timer, NULL);
 		sigwait(&scratch->signals, &signal_number);
 		now_ns = clock_now_ns();
+		profile_mark(PROFILE_MARK_END);
 		if (now_ns < expiry_ns) {
 			if (stopping(thread))
 				break; /* woken by the stop, not by the timer */
@@ -90,7 +94,7 @@ static void loop_igt(struct measure_thread *thread)
 		if (thread->emit)
 			thread->emit(thread, expiry_ns, now_ns - expiry_ns - cost_ns);
 	}
-	wait_begins(thread, 0);
+	atomic_store_explicit(&thread->shared->waiting_since_ns, 0, memory_order_relaxed);
 	timer_delete(scratch->timer);
 }
 
@@ -117,6 +121,7 @@ static void loop_fixed(struct measure_thread *thread)
 		wait_begins(thread, deadline_ns);
 		sleep_until_or_stop(thread, deadline_ns);
 		now_ns = clock_now_ns();
+		profile_mark(PROFILE_MARK_END);
 		late_ns = now_ns - deadline_ns;
 		if (late_ns < 0) {
 			if (stopping(thread))
@@ -129,11 +134,12 @@ static void loop_fixed(struct measure_thread *thread)
 			thread->emit(thread, deadline_ns, late_ns - cost_ns);
 		deadline_ns += (int64_t)(missed + 1) * period_ns;
 	}
-	wait_begins(thread, 0);
+	atomic_store_explicit(&thread->shared->waiting_since_ns, 0, memory_order_relaxed);
 }
 
 static void wakeup_loop(struct measure_thread *thread)
 {
+	profile_mark(PROFILE_MARK_LOOP);
 	if (thread->settings->schedule == SCHEDULE_IGT)
 		loop_igt(thread);
 	else

@@ -36,7 +36,8 @@ static void histogram_add_series(struct histogram *histogram, int64_t highest_ns
 	}
 }
 
-static void worst_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns, int cpu)
+static void worst_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_ns,
+		      uint64_t index, int cpu)
 {
 	struct sampling_worst *smallest = &thread->worst[0];
 	int64_t floor_ns;
@@ -46,6 +47,7 @@ static void worst_add(struct sampling_thread *thread, int64_t when_ns, int64_t l
 			smallest = &thread->worst[i];
 	smallest->when_ns = when_ns;
 	smallest->late_ns = late_ns;
+	smallest->index = index;
 	smallest->cpu = cpu;
 	smallest->steal_ns = -1;
 	floor_ns = late_ns;
@@ -63,7 +65,7 @@ void sampling_add(struct sampling_thread *thread, int64_t when_ns, int64_t late_
 	moments_add(&thread->moments, (double)late_ns);
 	histogram_record(&thread->observed, late_ns);
 	if (late_ns > thread->worst_floor_ns)
-		worst_add(thread, when_ns, late_ns, cpu);
+		worst_add(thread, when_ns, late_ns, count, cpu);
 	if (thread->cpu >= 0 && cpu != thread->cpu)
 		thread->migrations++;
 	/* One writer: a plain store is enough, and cheaper than a locked addition. */

@@ -21,7 +21,8 @@
 struct sampling_worst {
 	int64_t when_ns; /* CLOCK_MONOTONIC of the expected expiry (wakeup) or of the start (thp) */
 	int64_t late_ns;
-	int32_t cpu; /* where the sample ended */
+	uint64_t index; /* of the sample in its thread, from 0 */
+	int32_t cpu;	/* where the sample ended */
 	int32_t reserved;
 	/* Of that CPU between the polls around the delay and the tick after it that counts (an
 	 * upper bound); -1 unknown; filled by the supervisor at the end, for delays over 1 ms. */

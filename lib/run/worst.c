@@ -91,6 +91,7 @@ int run_fill_worst(struct run *run)
 
 		json_put(entry, "when_us",
 			 json_real((double)(all[i]->when_ns - run->begin_ns) / 1e3));
+		json_put(entry, "index", json_integer((json_int_t)all[i]->index));
 		json_put(entry, "cpu", json_integer(all[i]->cpu));
 		json_put(entry, "late_us", json_real((double)all[i]->late_ns / 1e3));
 		json_put(entry, "steal_ms",

@@ -77,6 +77,7 @@ static void worst_holds_the_ten_largest(void **state)
 		assert_in_range(thread->worst[i].late_ns, 91, 100);
 		assert_int_equal(thread->worst[i].when_ns, thread->worst[i].late_ns * 1000);
 		assert_int_equal(thread->worst[i].steal_ns, -1);
+		assert_int_equal(order[thread->worst[i].index], thread->worst[i].late_ns);
 		sum_ns += thread->worst[i].late_ns;
 	}
 	assert_int_equal(sum_ns, 955); /* 91 + ... + 100, each once */
