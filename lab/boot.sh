@@ -117,6 +117,8 @@ lab_qemu() {
 		-serial "file:$work/archive" </dev/null 2>"$work/qemu"
 }
 
+lab_words=()
+
 # Parses the options that boot and matrix share; what is left is in "rest".
 lab_options() {
 	kernel="" memory="" cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=0 append="" root_files="" out="" limit="" reps="" files=() kernels=() rest=() arm_names=() arm_words=()
@@ -177,6 +179,11 @@ lab_run_key() {
 	} | sha256sum | cut -d' ' -f1
 }
 
+# What a run was made from, for "lab profile": where, seed, whether a record was asked for, words of "lab boot".
+lab_note_run() {
+	[ "${#lab_words[@]}" -eq 0 ] || lab_quote "$PWD" "$seed" "${SYSLATENCY_RECORD:+1}" "${lab_words[@]}" >"$1/run"
+}
+
 # Boots, unless this very run is kept from before; leaves what came back in $answer.
 lab_answer() {
 	local work=$1 kept=""
@@ -184,6 +191,7 @@ lab_answer() {
 		kept=$cache/results/$(lab_run_key "$work")
 		if [ -e "$kept/lab/status" ] && [ "$again" = 0 ]; then
 			answer=$kept
+			[ -e "$kept/run" ] || lab_note_run "$kept"
 			return 0
 		fi
 	fi
@@ -193,6 +201,7 @@ lab_answer() {
 	mv "$work/stdout" "$work/stderr" "$work/back/"
 	answer=$work/back
 	[ -n "$kept" ] || return 0
+	lab_note_run "$work/back"
 	mkdir -p "$cache/results"
 	rm -rf "$kept"
 	# Another boot of the same run may have been quicker: its answer is the same.
@@ -231,6 +240,7 @@ lab_run() {
 }
 
 lab_boot() {
+	lab_words=("$@")
 	lab_options "$@"
 	[ "${#rest[@]}" -gt 0 ] || die 2 "boot takes a command after --"
 	lab_need
