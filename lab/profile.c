@@ -75,7 +75,7 @@ static uint32_t function_now;		     /* that of the block that runs */
 static struct task *sampling_task;	     /* seen at the sample's begin */
 static bool in_sample, sample_done;
 static uint32_t node_now;
-static uint64_t booked, sample_began, window, halts;
+static uint64_t booked;
 static uint64_t loops, begun, ended;
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
@@ -276,12 +276,11 @@ static void block_runs(unsigned int cpu, void *data)
 		node_now = running_node();
 }
 
-static void halts_here(unsigned int cpu, void *data)
+static void halts(unsigned int cpu, void *data)
 {
 	if (!in_sample)
 		return;
 	book();
-	halts++;
 	node_now = child(node_now, FUNCTION_HALT);
 }
 
@@ -296,7 +295,7 @@ static void sample_begins(unsigned int cpu, void *data)
 		return;
 	sampling_task = running;
 	in_sample = true;
-	sample_began = booked = instructions;
+	booked = instructions;
 	node_now = running_node();
 }
 
@@ -308,7 +307,6 @@ static void sample_ends(unsigned int cpu, void *data)
 	book();
 	in_sample = false;
 	sample_done = true;
-	window = instructions - sample_began;
 }
 
 /* ---- translation ---- */
@@ -348,8 +346,7 @@ static void watch_kernel(struct qemu_plugin_insn *insn, uint32_t function)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, interrupt_returns,
 						       QEMU_PLUGIN_CB_NO_REGS, data);
 	else if (code[at] == 0xf4)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, halts_here, QEMU_PLUGIN_CB_NO_REGS,
-						       data);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, halts, QEMU_PLUGIN_CB_NO_REGS, data);
 }
 
 static void watch_mark(struct qemu_plugin_insn *insn)
@@ -408,8 +405,7 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 /* ---- output ---- */
 
-/* Whose stack this is: the sampling thread, idle, a kernel thread by its function, or another
- * program. */
+/* Whose stack this is, if not the sampling thread's. */
 static const char *owner(const uint32_t *path, size_t count)
 {
 	const char *second = count > 1 ? functions[path[count - 2]].name : "";
@@ -469,20 +465,23 @@ static uint64_t count_pieces(void)
 
 static void ends(uint64_t id, void *data)
 {
-	uint64_t counted = sample_done ? count_pieces() : 0;
+	uint64_t counted = sample_done ? count_pieces() : 0, halted = 0;
 	FILE *file = open_output(".folded");
 
-	for (size_t i = 1; file && i < node_count; i++)
+	for (size_t i = 1; file && i < node_count; i++) {
 		if (nodes[i].instructions > 0)
 			print_stack(file, &nodes[i]);
+		if (nodes[i].function == FUNCTION_HALT)
+			halted += nodes[i].instructions;
+	}
 	if (file)
 		fclose(file);
 	file = open_output(".window");
 	if (!file)
 		return;
-	fprintf(file, "loops=%llu samples=%llu sample_instructions=%llu counted=%llu halts=%llu\n",
-		(unsigned long long)loops, (unsigned long long)ended, (unsigned long long)window,
-		(unsigned long long)counted, (unsigned long long)halts);
+	fprintf(file, "loops=%llu samples=%llu counted=%llu halts=%llu\n",
+		(unsigned long long)loops, (unsigned long long)ended, (unsigned long long)counted,
+		(unsigned long long)halted);
 	fclose(file);
 }
 

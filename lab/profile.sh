@@ -49,13 +49,13 @@ lab_symbols() {
 	# Without modules each function has its place from the start.
 	[ -n "$kernel_folder" ] || { seed=1 memory=256M append="" root_files=""; }
 	lab_clock_words
-	lab_make_initramfs "$work" sh -c 'grep -i " [tw] " /proc/kallsyms >kallsyms'
-	lab_answer "$work" && cp "$answer/out/kallsyms" "$1"
+	lab_make_initramfs "$work" cp /proc/kallsyms .
+	lab_answer "$work" && grep -i ' [tw] ' "$answer/out/kallsyms" >"$1"
 }
 
 # Where the time went: from the folded stacks, the line of the plugin about the window, and the delay.
 lab_profile_table() {
-	awk -v step="$delay_step" -v delay_ns="$delay_ns" -v window="$2" '
+	awk -v step="$delay_step" -v delay_ns="$delay_ns" -v last="$delay_last" -v window="$2" '
 	function line(count, what) { printf "%7.2f %%  %12d  %12.3f us  %s\n", 100 * count / all, count, count * step / 1000, what }
 	function rank(counts, most, title,    n, name, best) {
 		print title
@@ -95,7 +95,9 @@ lab_profile_table() {
 		for (i = 1; i in fields; i += 2)
 			told[fields[i]] = fields[i + 1]
 		printf "%d instructions, %.3f us", all, all * step / 1000
-		if (told["halts"] > 0)
+		if (told["halts"] > 0 && last > 0)
+			printf "; the CPU was idle %d times, so these reach back to before the expiry", told["halts"]
+		else if (told["halts"] > 0)
 			printf "; the CPU was idle %d times, for the other %.3f us", told["halts"], (delay_ns - all * step) / 1000
 		print "\n\n  share  instructions  virtual time"
 		rank(owner, 12, "by whom (interrupts: of whoever they came to)")
@@ -118,7 +120,7 @@ lab_boot_profiled() {
 }
 
 lab_profile() {
-	local record="" worst=1 words=() work path folder told
+	local record="" worst=1 words=() work path folder told plain symbols
 	case "${1:-}" in
 	"" | -*) ;;
 	*) record=$1 && shift ;;
@@ -169,7 +171,11 @@ lab_profile() {
 	trap "rm -rf '$work'" EXIT
 	lab_clock_words
 	lab_make_initramfs "$work" "${rest[@]}"
-	lab_answer "$work" || die 1 "the machine ended without an answer: try it with \"lab boot\" first"
+	(lab_symbols "$work/symbols") &
+	symbols=$!
+	lab_answer "$work" || answer=""
+	wait "$symbols" || die 1 "the kernel's functions cannot be read from its /proc/kallsyms"
+	[ -n "$answer" ] || die 1 "the machine ended without an answer: try it with \"lab boot\" first"
 	if [ -n "$record" ]; then
 		path=$(lab_path_of_record "$record") || die 1 "this run gives another record than $record: programs, kernel, QEMU or options differ from its run's"
 	else
@@ -178,7 +184,6 @@ lab_profile() {
 		lab_read_delay "$answer/$path" "$worst"
 	fi
 	plain=$answer
-	(lab_symbols "$work/symbols") || die 1 "the kernel's functions cannot be read from its /proc/kallsyms"
 	lab_boot_profiled "$work" "$plain/$path" "$path"
 	told=$(cat "$work/profile.window")
 	case "$told" in

@@ -20,10 +20,11 @@ one_line_error "a record without the sample's number" 2 "measure again" "$lab" p
 one_line_error "a delay that the record does not have" 2 "has 1 of" "$lab" profile "$work/unknown.json" --worst 2
 one_line_error "a record whose run is not kept" 2 "no kept run has" "$lab" profile "$work/unknown.json"
 
-profile() { # profile NAME ARGUMENT...
+profile() { # profile NAME ARGUMENT... [-- COMMAND...]
 	local name=$1
 	shift
-	"$lab" profile "$@" --out "$work/$name" >"$work/$name.out" 2>"$work/$name.err"
+	mkdir -p "$work/$name"
+	(cd "$work/$name" && "$lab" profile "$@") >"$work/$name.out" 2>"$work/$name.err"
 }
 folded() { awk '{ sum += $NF } END { print sum + 0 }' "$work/$1/delay.folded"; }
 counted() { sed -n '2s/ instructions.*//p' "$work/$1.out"; }
@@ -33,22 +34,31 @@ succeeded() { # succeeded NAME STATUS
 }
 
 # shellcheck disable=SC2054 # commas of one word
-thp=(-- gem_syslatency -t 0.3 --warmup 50ms --measure thp --pace 5ms --backend shm --variant mapping --load gem,swap
-	--limit 48M --footprint 8M --swap zram:64M)
-"$lab" profile --memory 256M --out "$work/thp" "${thp[@]}" >"$work/thp.out" 2>"$work/thp.err"
+thp=(--memory 256M --clock virtual -- gem_syslatency -t 0.3 --warmup 50ms --measure thp --pace 5ms --backend shm
+	--variant mapping --load gem,swap --limit 48M --footprint 8M --swap zram:64M)
+# Side by side, for the time that it takes.
+profile two --memory 256M -- sh -c 'gem_syslatency -n -t 0.1 --warmup 10ms >first; gem_syslatency -n -t 0.1 --warmup 10ms >second' &
+two=$!
+SYSLATENCY_RECORD=$work/thp.json "$lab" boot "${thp[@]}" >/dev/null 2>"$work/boot.err"
 status=$?
 if [ "$status" -eq 77 ]; then
-	skip "a profile in virtual time" "$(head -1 "$work/thp.err")"
+	wait "$two"
+	skip "a profile in virtual time" "$(head -1 "$work/boot.err")"
 	finish
 	exit
 fi
-# Side by side, for the time that it takes.
-profile again "$work/thp/record.json" &
-again=$!
-"$lab" profile --memory 256M --out "$work/wakeup" -- gem_syslatency -n -t 0.2 --warmup 50ms >"$work/wakeup.out" 2>"$work/wakeup.err" &
+jq '.worst[0].index += 1' "$work/thp.json" >"$work/forged.json"
+one_line_error "a record of another run than the command's" 1 "gives another record" \
+	env SYSLATENCY_RECORD=/dev/null "$lab" profile "$work/forged.json" --out "$work/forged" "${thp[@]}"
+wait "$two"
+check "two measurements in one boot are refused" test $? -eq 2
+check "two measurements in one boot: why" grep -q "more than one sampling loop" "$work/two.err"
+profile wakeup --memory 256M -- gem_syslatency -n -t 0.2 --warmup 50ms &
 wakeup=$!
+profile thp "$work/thp.json"
+status=$?
 
-check "thp: profiled, and the profiled run's record is the plain run's" succeeded thp "$status"
+check "thp: profiled from its record alone, and the profiled run gives the same" succeeded thp "$status"
 check "thp: the stacks add up to all that was counted" test "$(folded thp)" -gt 100000 -a "$(folded thp)" = "$(counted thp)"
 # Besides the delay a clock read, and what faulted: an instruction that faults is counted twice.
 check "thp: what was counted is the delay's time" jq -e --argjson n "$(folded thp)" \
@@ -56,19 +66,11 @@ check "thp: what was counted is the delay's time" jq -e --argjson n "$(folded th
 check "thp: the path into reclaim is one stack" grep -qE \
 	'^sampling thread;asm_exc_page_fault;.*;try_to_free_mem_cgroup_pages;.*;shrink_node;shrink_lruvec;shrink_folio_list[ ;]' "$work/thp/delay.folded"
 check "thp: interrupts are told apart" grep -qE '%.* interrupts$' "$work/thp.out"
-jq '.worst[0].index += 1' "$work/thp/record.json" >"$work/forged.json"
-one_line_error "a record of another run than the command's" 1 "gives another record" \
-	env SYSLATENCY_RECORD=/dev/null "$lab" profile "$work/forged.json" --memory 256M --out "$work/forged" "${thp[@]}"
-one_line_error "two measurements in one boot" 2 "more than one sampling loop" "$lab" profile --memory 256M --out "$work/two" -- \
-	sh -c 'gem_syslatency -n -t 0.1 --warmup 10ms >first; gem_syslatency -n -t 0.1 --warmup 10ms >second'
-
-wait "$again"
-check "from the record alone" succeeded again $?
-check "and the profile is the same" cmp "$work/thp/delay.folded" "$work/again/delay.folded"
 wait "$wakeup"
 check "wakeup: profiled" succeeded wakeup $?
 check "wakeup: from the expiry to the clock read, an instruction each 2 ns" \
 	test "$(folded wakeup)" = "$(jq '.worst[0].late_us * 1000 / 2 | floor' "$work/wakeup/record.json")"
+check "wakeup: no idle time between expiry and thread" test "$(grep -c "\[halt\]" "$work/wakeup/delay.folded")" = 0
 check "wakeup: the timer's interrupt woke the sampling thread" grep -qE \
 	';asm_sysvec_apic_timer_interrupt;sysvec_apic_timer_interrupt;(.*;)?hrtimer_interrupt;.*;try_to_wake_up[ ;]' "$work/wakeup/delay.folded"
 finish
