@@ -37,7 +37,7 @@ succeeded() { # succeeded NAME STATUS
 thp=(--memory 256M --clock virtual -- gem_syslatency -t 0.3 --warmup 50ms --measure thp --pace 5ms --backend shm
 	--variant mapping --load gem,swap --limit 48M --footprint 8M --swap zram:64M)
 # Side by side, for the time that it takes.
-profile two --memory 256M -- sh -c 'gem_syslatency -n -t 0.1 --warmup 10ms >first; gem_syslatency -n -t 0.1 --warmup 10ms >second' &
+profile two --kernel mapping-v7 --memory 256M -- sh -c 'gem_syslatency -n -t 0.1 --warmup 10ms >first; gem_syslatency -n -t 0.1 --warmup 10ms >second' &
 two=$!
 SYSLATENCY_RECORD=$work/thp.json "$lab" boot "${thp[@]}" >/dev/null 2>"$work/boot.err"
 status=$?
@@ -51,8 +51,13 @@ jq '.worst[0].index += 1' "$work/thp.json" >"$work/forged.json"
 one_line_error "a record of another run than the command's" 1 "gives another record" \
 	env SYSLATENCY_RECORD=/dev/null "$lab" profile "$work/forged.json" --out "$work/forged" "${thp[@]}"
 wait "$two"
-check "two measurements in one boot are refused" test $? -eq 2
-check "two measurements in one boot: why" grep -q "more than one sampling loop" "$work/two.err"
+status=$?
+if [ "$status" -eq 77 ]; then
+	skip "two measurements in one boot are refused" "$(head -1 "$work/two.err")"
+else
+	check "two measurements in one boot are refused" test "$status" -eq 2
+	check "two measurements in one boot: why" grep -q "more than one sampling loop" "$work/two.err"
+fi
 profile wakeup --memory 256M -- gem_syslatency -n -t 0.2 --warmup 50ms &
 wakeup=$!
 profile thp "$work/thp.json"
@@ -70,7 +75,7 @@ wait "$wakeup"
 check "wakeup: profiled" succeeded wakeup $?
 check "wakeup: from the expiry to the clock read, an instruction each 2 ns" \
 	test "$(folded wakeup)" = "$(jq '.worst[0].late_us * 1000 / 2 | floor' "$work/wakeup/record.json")"
-check "wakeup: no idle time between expiry and thread" test "$(grep -c "\[halt\]" "$work/wakeup/delay.folded")" = 0
+check "wakeup: idle time within is told" test "$(grep -c '\[halt\]' "$work/wakeup/delay.folded")" = "$(grep -c '^[0-9].*the CPU was idle' "$work/wakeup.out")"
 check "wakeup: the timer's interrupt woke the sampling thread" grep -qE \
 	';asm_sysvec_apic_timer_interrupt;sysvec_apic_timer_interrupt;(.*;)?hrtimer_interrupt;.*;try_to_wake_up[ ;]' "$work/wakeup/delay.folded"
 finish
