@@ -37,29 +37,18 @@ succeeded() { # succeeded NAME STATUS
 thp=(--memory 256M --clock virtual -- gem_syslatency -t 0.3 --warmup 50ms --measure thp --pace 5ms --backend shm
 	--variant mapping --load gem,swap --limit 48M --footprint 8M --swap zram:64M)
 # Side by side, for the time that it takes.
+profile wakeup --memory 256M -- gem_syslatency -n -t 0.2 --warmup 50ms &
+wakeup=$!
 profile two --kernel mapping-v7 --memory 256M -- sh -c 'gem_syslatency -n -t 0.1 --warmup 10ms >first; gem_syslatency -n -t 0.1 --warmup 10ms >second' &
 two=$!
 SYSLATENCY_RECORD=$work/thp.json "$lab" boot "${thp[@]}" >/dev/null 2>"$work/boot.err"
 status=$?
 if [ "$status" -eq 77 ]; then
-	wait "$two"
+	wait "$two" "$wakeup"
 	skip "a profile in virtual time" "$(head -1 "$work/boot.err")"
 	finish
 	exit
 fi
-jq '.worst[0].index += 1' "$work/thp.json" >"$work/forged.json"
-one_line_error "a record of another run than the command's" 1 "gives another record" \
-	env SYSLATENCY_RECORD=/dev/null "$lab" profile "$work/forged.json" --out "$work/forged" "${thp[@]}"
-wait "$two"
-status=$?
-if [ "$status" -eq 77 ]; then
-	skip "two measurements in one boot are refused" "$(head -1 "$work/two.err")"
-else
-	check "two measurements in one boot are refused" test "$status" -eq 2
-	check "two measurements in one boot: why" grep -q "more than one sampling loop" "$work/two.err"
-fi
-profile wakeup --memory 256M -- gem_syslatency -n -t 0.2 --warmup 50ms &
-wakeup=$!
 profile thp "$work/thp.json"
 status=$?
 
@@ -71,6 +60,17 @@ check "thp: what was counted is the delay's time" jq -e --argjson n "$(folded th
 check "thp: the path into reclaim is one stack" grep -qE \
 	'^sampling thread;asm_exc_page_fault;.*;try_to_free_mem_cgroup_pages;.*;shrink_node;shrink_lruvec;shrink_folio_list[ ;]' "$work/thp/delay.folded"
 check "thp: interrupts are told apart" grep -qE '%.* interrupts$' "$work/thp.out"
+jq '.worst[0].index += 1' "$work/thp.json" >"$work/forged.json"
+one_line_error "a record of another run than the command's" 1 "gives another record" \
+	env SYSLATENCY_RECORD=/dev/null "$lab" profile "$work/forged.json" --out "$work/forged" "${thp[@]}"
+wait "$two"
+status=$?
+if [ "$status" -eq 77 ]; then
+	skip "two measurements in one boot are refused" "$(head -1 "$work/two.err")"
+else
+	check "two measurements in one boot are refused" test "$status" -eq 2
+	check "two measurements in one boot: why" grep -q "more than one sampling loop" "$work/two.err"
+fi
 wait "$wakeup"
 check "wakeup: profiled" succeeded wakeup $?
 check "wakeup: from the expiry to the clock read, an instruction each 2 ns" \
