@@ -75,7 +75,8 @@ wait "$wakeup"
 check "wakeup: profiled" succeeded wakeup $?
 check "wakeup: from the expiry to the clock read, an instruction each 2 ns" \
 	test "$(folded wakeup)" = "$(jq '.worst[0].late_us * 1000 / 2 | floor' "$work/wakeup/record.json")"
-check "wakeup: idle time within is told" test "$(grep -c '\[halt\]' "$work/wakeup/delay.folded")" = "$(grep -c '^[0-9].*the CPU was idle' "$work/wakeup.out")"
+check "wakeup: idle time within is told" test "$(grep -m1 -c '\[halt\]' "$work/wakeup/delay.folded")" = \
+	"$(grep -m1 -c '^[0-9].*the CPU was idle' "$work/wakeup.out")"
 check "wakeup: the timer's interrupt woke the sampling thread" grep -qE \
 	';asm_sysvec_apic_timer_interrupt;sysvec_apic_timer_interrupt;(.*;)?hrtimer_interrupt;.*;try_to_wake_up[ ;]' "$work/wakeup/delay.folded"
 finish
