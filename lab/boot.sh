@@ -104,6 +104,11 @@ lab_choose_clock() {
 	case "$seed" in
 	"" | *[!0-9]*) die 2 "--seed takes a whole number, not '$seed'" ;;
 	esac
+	case "${jobs:-1}" in
+	0 | *[!0-9]*) die 2 "-j takes a number from 1, not '$jobs'" ;;
+	esac
+	[ -z "$root_files" ] || numfmt --from=iec "$root_files" >/dev/null 2>&1 ||
+		die 2 "--root-files takes a size such as 1G, not '$root_files'"
 	[ "$clock" = host ] && cpus=${cpus:-2} limit=${limit:-300} || cpus=1 limit=${limit:-1200}
 	jobs=${jobs:-$(nproc)} memory=${memory:-1G} reps=${reps:-3}
 }
@@ -121,7 +126,7 @@ lab_words=()
 
 # Parses the options that boot and matrix share; what is left is in "rest".
 lab_options() {
-	kernel="" memory="" cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=0 append="" root_files="" out="" limit="" reps="" files=() kernels=() rest=() arm_names=() arm_words=()
+	kernel="" memory="" cpus="" clock="" seed=${SYSLATENCY_BLOCK:-1} jobs="" padding="" same=0 again=${SYSLATENCY_LAB_AGAIN:-0} append="" root_files="" out="" limit="" reps="" files=() kernels=() rest=() arm_names=() arm_words=()
 	while [ $# -gt 0 ]; do
 		case "$1" in
 		--again | --aa)
@@ -184,6 +189,18 @@ lab_note_run() {
 	[ "${#lab_words[@]}" -eq 0 ] || lab_quote "$PWD" "$seed" "${SYSLATENCY_RECORD:+1}" "${lab_words[@]}" >"$1/run"
 }
 
+# Keeps $answer as $1, whole or not at all; the run's own answer stands where it cannot be kept (a full disk).
+lab_keep() {
+	local kept=$1 new
+	lab_note_run "$answer"
+	mkdir -p "$cache/results" && new=$(mktemp -d "$cache/results/.new.XXXXXX") || return 0
+	if cp -r "$answer/." "$new/" && rm -rf "$kept" && mv -T "$new" "$kept" 2>/dev/null; then
+		answer=$kept
+	else
+		rm -rf "$new" # or another boot of the same run was quicker: its answer is the same
+	fi
+}
+
 # Boots, unless this very run is kept from before; leaves what came back in $answer.
 lab_answer() {
 	local work=$1 kept=""
@@ -200,13 +217,7 @@ lab_answer() {
 	tar -x -z -f "$work/archive" -C "$work/back" 2>/dev/null && [ -s "$work/back/lab/status" ] || return 1
 	mv "$work/stdout" "$work/stderr" "$work/back/"
 	answer=$work/back
-	[ -n "$kept" ] || return 0
-	lab_note_run "$work/back"
-	mkdir -p "$cache/results"
-	rm -rf "$kept"
-	# Another boot of the same run may have been quicker: its answer is the same.
-	mv -T "$work/back" "$kept" 2>/dev/null || true
-	answer=$kept
+	[ -z "$kept" ] || lab_keep "$kept"
 }
 
 # One machine from start to end; files in "$out". Returns the command's status.

@@ -77,6 +77,8 @@ lab_make_disk() {
 			printf 'write /dev/null files/%s\nset_inode_field files/%s size %s\n' "$i" "$i" "$bytes"
 		done
 	} | debugfs -w -f - "$image" >/dev/null 2>&1
+	debugfs -R "stat files/16" "$image" 2>/dev/null | grep "Size: $bytes\$" >/dev/null ||
+		die 1 "debugfs did not make the files of --root-files $root_files"
 	unset E2FSPROGS_FAKE_TIME
 }
 

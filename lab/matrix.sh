@@ -21,10 +21,16 @@ lab_label() {
 
 # Adds an arm: lab_arm NAME BOOT-WORDS... -- COMMAND...
 lab_arm() {
+	local file own=()
 	arm_names+=("$1")
 	shift
+	[ -z "$root_files" ] || own+=(--root-files "$root_files")
+	[ -z "$append" ] || own+=(--append "$append")
+	for file in "${files[@]}"; do
+		own+=(--file "$(realpath "$file")")
+	done
 	arm_words+=("$(lab_quote "$top/scripts/lab" boot --clock "$clock" --memory "$memory" --cpus "$cpus" \
-		--timeout "$limit" ${root_files:+--root-files "$root_files"} "$@")")
+		--timeout "$limit" "${own[@]}" "$@")")
 }
 
 # Boots the arms' runs of every block, $jobs at a time; each leaves its answer in the cache.
@@ -34,7 +40,7 @@ lab_boot_ahead() {
 	total=$((reps * ${#arm_names[@]}))
 	for block in $(seq "$reps"); do
 		for i in "${!arm_names[@]}"; do
-			printf '%s\0' "SYSLATENCY_BLOCK=$block SYSLATENCY_RECORD=/dev/null ${arm_words[i]} >/dev/null 2>&1; echo ${arm_names[i]} $block"
+			printf '%s\0' "SYSLATENCY_BLOCK=$block SYSLATENCY_RECORD=/dev/null SYSLATENCY_LAB_AGAIN=$again ${arm_words[i]} >/dev/null 2>&1; echo ${arm_names[i]} $block"
 		done
 	done | xargs -0 -P "$jobs" -n 1 bash -c | while read -r name block; do
 		count=$((count + 1))
@@ -87,8 +93,6 @@ lab_matrix_kernels() {
 # left between the arms is what any change of bytes does, and no claim may rest on less.
 lab_matrix_same() {
 	local label
-	[ "${#kernels[@]}" -le 1 ] || die 2 "--aa takes one --kernel, or none for Debian's"
-	lab_find_kernel "${kernels[0]:-}"
 	label=$(lab_label "$(basename "$kernel_image")")
 	lab_arm a ${kernels[0]:+--kernel "${kernels[0]}"} -- "${rest[@]//'{variant}'/$label}"
 	lab_arm b ${kernels[0]:+--kernel "${kernels[0]}"} --padding 4096 -- "${rest[@]//'{variant}'/$label}"
@@ -100,6 +104,8 @@ lab_matrix() {
 	lab_need
 	[ "${#rest[@]}" -gt 0 ] || lab_matrix_command
 	if [ "$same" = 1 ]; then
+		[ "${#kernels[@]}" -le 1 ] || die 2 "--aa takes one --kernel, or none for Debian's"
+		lab_find_kernel "${kernels[0]:-}"
 		lab_choose_clock
 		lab_matrix_same
 	else

@@ -179,5 +179,5 @@ int main(void)
 		cmocka_unit_test(swap_is_made_only_when_missing),
 	};
 
-	return cmocka_run_group_tests_name("engine/plan", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("run/plan", tests, NULL, NULL);
 }

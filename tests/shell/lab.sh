@@ -13,6 +13,45 @@ one_line_error "a matrix without kernels says how to get them" 77 'scripts/(lab 
 one_line_error "an arm's kernel that is not there" 2 'there is no such file' \
 	"$lab" matrix --kernel stock=/nowhere --kernel mapping=/nowhere --kernel mapping-v7=/nowhere --kernel mlock=/nowhere
 
+# What a matrix hands to its boots, and when it boots, with a QEMU that only notes how it is called and answers "7".
+mkdir -p "$work/bin" "$work/answer/lab" "$work/answer/out"
+cat >"$work/bin/qemu-system-x86_64" <<EOF
+#!/bin/bash
+[ "\$1" != --version ] || { echo "QEMU of a test"; exit 0; }
+serial=()
+while [ \$# -gt 0 ]; do
+	case "\$1" in
+	-append) echo "\$2" >>"$work/boots" ;;
+	file:*) serial+=("\${1#file:}") ;;
+	esac
+	shift
+done
+echo 7 >"\${serial[1]}"
+: >"\${serial[2]}"
+tar -c -z -f "\${serial[3]}" -C "$work/answer" lab out
+EOF
+chmod +x "$work/bin/qemu-system-x86_64"
+echo 0 >"$work/answer/lab/status"
+: >"$work/answer/lab/dmesg"
+: >"$work/kernel"
+boots() { # boots OPTION...: how many boots a matrix makes
+	rm -rf "$work/matrix"
+	: >"$work/boots"
+	PATH=$work/bin:$PATH SYSLATENCY_LAB_CACHE=$work/cache "$lab" matrix --aa --clock virtual --reps 2 --kernel "k=$work/kernel" \
+		--append extra=word --out "$work/matrix" "$@" -- echo 7 >"$work/matrix.out" 2>&1
+	wc -l <"$work/boots"
+}
+if command -v busybox >/dev/null && command -v cpio >/dev/null && busybox --list | grep -x depmod >/dev/null; then
+	check "a matrix boots each run once" test "$(boots)" -eq 4
+	check "with the words of the kernel's command line" test "$(grep -c 'syslat.seed=[12] extra=word' "$work/boots")" -eq 4
+	check "seed 1 and seed 2" test "$(grep -o 'syslat.seed=[0-9]*' "$work/boots" | sort -u | wc -l)" -eq 2
+	check "and leaves a folder of runs" jq -es 'length == 4 and all(.metrics.value.value == 7)' "$work/matrix/runs.jsonl"
+	check "what is kept is not booted again" test "$(boots)" -eq 0
+	check "unless it is asked for" test "$(boots --again)" -eq 4
+else
+	skip "a matrix boots each run once" "busybox-static or cpio is not installed"
+fi
+
 "$lab" test >"$work/out" 2>"$work/err"
 status=$?
 if [ "$status" -eq 77 ]; then

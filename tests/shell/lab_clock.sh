@@ -7,6 +7,8 @@ lab=$source_root/scripts/lab
 
 one_line_error "two CPUs are refused" 2 "virtual time has one CPU" "$lab" boot --clock virtual --cpus 2 -- true
 one_line_error "a clock that is none" 2 "takes virtual or host, not 'fast'" "$lab" boot --clock fast -- true
+one_line_error "a number of boots that is none" 2 "takes a number from 1, not '0'" "$lab" boot --clock virtual -j 0 -- true
+one_line_error "a size that is none" 2 "takes a size such as 1G, not 'big'" "$lab" boot --clock virtual --root-files big -- true
 one_line_error "a seed that is none" 2 "whole number, not '-1'" "$lab" boot --clock virtual --seed -1 -- true
 
 # Wakeups without load, then huge pages in a group that is reclaimed beside every load.
